@@ -1,0 +1,1 @@
+"""HTTP and MCP: a Litestar app that translates and never decides."""

@@ -1,0 +1,82 @@
+"""States, inputs, rules and windows as bytes (msgpack), and back.
+
+Stores treat these bytes as opaque. Fields may be added at a struct's end with a default; anything else needs a
+new `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from attend.core.input import Input
+from attend.core.rules import Rules
+from attend.core.state import FORMAT, ScopeState
+from attend.core.types import Summary, Window
+from attend.errors import StateFormatError
+
+
+class Entry(Struct, frozen=True, array_like=True):
+    """A tail entry: one input and the instant it was applied at."""
+
+    now: int
+    input: Input
+
+
+class _Format(Struct):
+    format: int = FORMAT
+
+
+_encoder = msgspec.msgpack.Encoder()
+_states = msgspec.msgpack.Decoder(ScopeState)
+_formats = msgspec.msgpack.Decoder(_Format)
+_entries = msgspec.msgpack.Decoder(tuple[Entry, ...])
+_rules = msgspec.msgpack.Decoder(Rules)
+_summaries = msgspec.msgpack.Decoder(Summary)
+_windows = msgspec.msgpack.Decoder(Window)
+
+encode = _encoder.encode
+"""Any of core's structs as msgpack."""
+
+
+def decode_state(data: bytes) -> ScopeState:
+    """A snapshot. Raises `StateFormatError` for one that a newer attend wrote, or that cannot be read."""
+    try:
+        written = _formats.decode(data).format
+        if written > FORMAT:
+            raise StateFormatError(f"the state has format {written}, this attend reads up to {FORMAT}")
+        return _states.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"the state cannot be read: {error}") from error
+
+
+def decode_entries(data: bytes) -> tuple[Entry, ...]:
+    """What one commit added to the tail. Raises `StateFormatError` where it cannot be read."""
+    try:
+        return _entries.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"a tail entry cannot be read: {error}") from error
+
+
+def decode_rules(data: bytes) -> Rules:
+    """Rules as they were registered. Raises `StateFormatError` where they cannot be read."""
+    try:
+        return _rules.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"the rules cannot be read: {error}") from error
+
+
+def decode_summary(data: bytes) -> Summary:
+    """A row of the log. Raises `StateFormatError` where it cannot be read."""
+    try:
+        return _summaries.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"a decision cannot be read: {error}") from error
+
+
+def decode_window(data: bytes) -> Window:
+    """A stored window. Raises `StateFormatError` where it cannot be read."""
+    try:
+        return _windows.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"a window cannot be read: {error}") from error

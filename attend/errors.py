@@ -1,0 +1,83 @@
+"""Every error that attend raises.
+
+    AttendError
+    ├── ConfigError            settings that are wrong, or cannot work together
+    ├── EventError             one event or line that cannot be taken; its neighbours can
+    ├── OutboxFullError        the scope's outbox or dead-letter lane is at its cap
+    ├── ConflictError          other writers won the scope eight times running
+    ├── StateFormatError       stored state that this version cannot read
+    ├── AlreadyAttachedError   a source of this key is attached to this scope already
+    ├── PermanentError         raised by a judge or sink: do not try again
+    └── StoreError             the store did not take or give what it was asked
+        ├── StoreUnavailableError   it cannot be reached, or cannot write now; try again
+        └── StoreCorruptError       a key holds something that attend never wrote
+"""
+
+from __future__ import annotations
+
+
+class AttendError(Exception):
+    """The base of every error of attend."""
+
+
+class ConfigError(AttendError):
+    """Raised when settings are wrong or cannot work together; `problems` lists each, one line a problem."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+class EventError(AttendError):
+    """Raised when an event cannot be taken.
+
+    `code` is one of the documented ingest codes, the message says what is wrong and what would be right.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class OutboxFullError(AttendError):
+    """Raised when a push meets a scope whose outbox or dead-letter lane is at its cap.
+
+    Nothing of the push was taken. `lane` is `"outbox"` or `"dead letters"`.
+    """
+
+    def __init__(self, scope: str, lane: str, size: int) -> None:
+        self.scope = scope
+        self.lane = lane
+        super().__init__(f"scope {scope!r}: its {lane} lane is full ({size}); it takes events again once it drains")
+
+
+class ConflictError(AttendError):
+    """Raised when other writers won the scope at every one of the allowed attempts; nothing was written."""
+
+    def __init__(self, scope: str, attempts: int) -> None:
+        self.scope = scope
+        super().__init__(f"scope {scope!r}: another writer committed first, {attempts} times in a row")
+
+
+class StateFormatError(AttendError):
+    """Raised when a stored state was written by a newer attend, or cannot be read: it is never guessed at."""
+
+
+class AlreadyAttachedError(AttendError):
+    """Raised when a source with this key is attached to this scope already, in this process."""
+
+
+class PermanentError(AttendError):
+    """Raise it from a judge, a sink or a source to say that trying again cannot help."""
+
+
+class StoreError(AttendError):
+    """The base of a store's errors."""
+
+
+class StoreUnavailableError(StoreError):
+    """Raised when the store cannot be reached or cannot write now. Nothing is known to be lost; try again."""
+
+
+class StoreCorruptError(StoreError):
+    """Raised when a key holds something attend never wrote, such as a value of another type."""

@@ -1,0 +1,1 @@
+"""Judges: async functions from a settled window to a verdict."""

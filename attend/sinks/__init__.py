@@ -1,0 +1,1 @@
+"""Sinks: where a decision is delivered in process."""

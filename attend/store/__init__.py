@@ -1,0 +1,1 @@
+"""Where scopes and decisions are kept: `base` is the contract, `memory` the reference, `redis` the product."""

@@ -1,0 +1,1 @@
+"""The Lua scripts: one operation a file, read through importlib.resources."""

@@ -1,0 +1,1 @@
+"""The arq worker fleet: lane loops around the engine."""

@@ -72,6 +72,18 @@ class Write(Struct, frozen=True, kw_only=True):
     drop: tuple[Dropped, ...] = ()
     restart: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for a write that no store could keep; only a defect of the caller makes one."""
+        n, dash, nonce = self.version.partition("-")
+        if not (n.isdecimal() and dash and nonce.isalnum()):
+            raise ValueError(f"version is {self.version!r}, it must be <n>-<nonce>")
+        if (self.entry is None) == (self.snapshot is None):
+            raise ValueError("a write has either an entry or a snapshot")
+        if self.restart and self.snapshot is None:
+            raise ValueError("a write that restarts a scope has a snapshot")
+        if not self.restart and int(n) != int(self.expected.partition("-")[0] or 0) + 1:
+            raise ValueError(f"version is {self.version!r}, it must count one up from {self.expected!r}")
+
     @property
     def size(self) -> int:
         """About how many bytes it carries."""
@@ -88,7 +100,9 @@ class Loaded(Struct, frozen=True):
     """A scope as stored, or what is newer than a version the caller has.
 
     `outcome` is `ok`, `lost` or `bad`. `version` is "" where nothing is stored. `snapshot` is None when `tail`
-    carries on from the version the caller named (it may be empty); otherwise `tail` carries on from `snapshot`.
+    carries on from the version the caller named (it may be empty, and "" is the empty scope); otherwise `tail`
+    carries on from `snapshot`, which is b"" where that is the empty scope. Of a `lost` scope nothing but the
+    version is given, where it is known.
     """
 
     outcome: Outcome
@@ -113,7 +127,10 @@ class StoredWindow(Struct, frozen=True):
 
 
 class Position(Struct, frozen=True, order=True):
-    """A place in the log: just after row `n`, whose stream id is `id`. `Position(epoch)` is before the first."""
+    """A place in the log: just after row `n`, whose stream id is `id`. `Position(epoch)` is before the first.
+
+    An id of "0-0", or one that starts with "(", is tied to no row: reading goes on from `n` alone.
+    """
 
     epoch: str
     n: int = 0
@@ -157,7 +174,10 @@ class DecisionLog(Protocol):
         ...
 
     async def wait(self, after: Position, timeout_ms: int) -> bool:
-        """Whether a row after the position was there, or came within the time. May wake early, returning False."""
+        """Whether there is something to read: a row after the position, or that it no longer fits the log.
+
+        Returns once there is, and within the time otherwise; may return early, with False.
+        """
         ...
 
     async def find(self, decision_id: str) -> Position | None:
@@ -254,6 +274,10 @@ class ScopeStore(Protocol):
         """Up to `limit` scopes whose last commit was before an instant, oldest first."""
         ...
 
-    async def remove(self, scope: str) -> None:
-        """Forget a scope: its state and its due entries. Its decisions stay in the log."""
+    async def remove(self, scope: str, version: str | None = None) -> bool:
+        """Forget a scope: its state and its due entries. Its decisions stay in the log.
+
+        With a version only where the stored one still is that; returns whether it was. Without one, what a push
+        committed since is forgotten too.
+        """
         ...

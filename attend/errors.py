@@ -1,16 +1,16 @@
 """Every error that attend raises.
 
-    AttendError
-    ├── ConfigError            settings that are wrong, or cannot work together
-    ├── EventError             one event or line that cannot be taken; its neighbours can
-    ├── OutboxFullError        the scope's outbox or dead-letter lane is at its cap
-    ├── ConflictError          other writers won the scope eight times running
-    ├── StateFormatError       stored state that this version cannot read
-    ├── AlreadyAttachedError   a source of this key is attached to this scope already
-    ├── PermanentError         raised by a judge or sink: do not try again
-    └── StoreError             the store did not take or give what it was asked
-        ├── StoreUnavailableError   it cannot be reached, or cannot write now; try again
-        └── StoreCorruptError       a key holds something that attend never wrote
+AttendError
+├── ConfigError            settings that are wrong, or cannot work together
+├── EventError             one event or line that cannot be taken; its neighbours can
+├── OutboxFullError        the scope's outbox or dead-letter lane is at its cap
+├── ConflictError          other writers won the scope eight times running
+├── StateFormatError       stored state that this version cannot read
+├── AlreadyAttachedError   a source of this key is attached to this scope already
+├── PermanentError         raised by a judge or sink: do not try again
+└── StoreError             the store did not take or give what it was asked
+    ├── StoreUnavailableError   it cannot be reached, or cannot write now; try again
+    └── StoreCorruptError       a key holds something that attend never wrote
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class OutboxFullError(AttendError):
     def __init__(self, scope: str, lane: str, size: int) -> None:
         self.scope = scope
         self.lane = lane
-        super().__init__(f"scope {scope!r}: its {lane} lane is full ({size}); it takes events again once it drains")
+        super().__init__(
+            f"scope {scope!r}: its {lane} lane is full ({size}); it takes events again once it drains"
+        )
 
 
 class ConflictError(AttendError):

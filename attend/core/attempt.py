@@ -73,6 +73,6 @@ def loss_backoff(key: str, losses: int, step_ms: int) -> int:
     The jitter spreads windows whose workers died together. It is drawn from a hash of the key, since a replay
     must draw the same.
     """
-    width = max(1, step_ms * 2 ** (losses - 1))
+    width = max(1, step_ms << (losses - 1))
     draw = hashlib.sha256(f"{key}\0{losses}".encode()).digest()
     return 1 + int.from_bytes(draw[:6], "big") % width

@@ -113,6 +113,9 @@ def _depth(data: Any) -> int:
 
 
 def _children(value: Any) -> Iterable[Any]:
-    if issubclass(type(value), dict):
-        return value.values()
-    return value if issubclass(type(value), (list, tuple)) else ()
+    children: Iterable[Any] = ()
+    if isinstance(value, dict):
+        children = value.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    elif isinstance(value, (list, tuple)):
+        children = value
+    return children

@@ -50,9 +50,10 @@ class Held(Struct, frozen=True, array_like=True):
 
 
 class Slot(Struct, frozen=True, array_like=True):
-    """The window in judgement: one a scope."""
+    """The window in judgement, one a scope, and whether `wait` is offered for it."""
 
     window: Window
+    may_wait: bool
     attempt: Attempt
 
 

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import assert_never
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from attend.core.delivery import end_burial, end_delivery, start_burial, start_delivery
 from attend.core.effect import Effect
-from attend.core.input import Input
+from attend.core.input import (
+    Delivered,
+    Ended,
+    Failed,
+    Flushed,
+    Input,
+    Judged,
+    Lost,
+    Pushed,
+    Released,
+    RulesChanged,
+    Ticked,
+)
+from attend.core.judging import take_verdict
+from attend.core.opening import checksum, full_lane, join, read_cursor
 from attend.core.rules import Rules
-from attend.core.state import ScopeState
+from attend.core.settling import reason_now, settle, start_judge
+from attend.core.state import Forced, ScopeState
+from attend.core.trace import StaleRefused
+from attend.core.types import Event, Lane, Reason
+from attend.core.work import Moved, fail, lose, with_attempt, work_of
+
+REMEMBERED_REQUESTS = 64
+"""How many flush and end requests a scope knows again by their id."""
 
 
 class Taken(Struct, frozen=True):
@@ -34,7 +59,10 @@ Reply = Taken | Settling
 
 
 class Step(Struct, frozen=True):
-    """What one input led to. `reply` answers a push, a flush or an end, and is None for the others."""
+    """What one input led to. `reply` answers a push, a flush or an end, and is None for the others.
+
+    `state` is the very state given where the input changed nothing.
+    """
 
     state: ScopeState
     effects: tuple[Effect, ...] = ()
@@ -42,4 +70,148 @@ class Step(Struct, frozen=True):
 
 
 def step(state: ScopeState, input: Input, now: int, rules: Rules) -> Step:
-    raise NotImplementedError
+    """Apply one input at one instant.
+
+    Pure and deterministic: a replay of the same inputs at the same instants gives the same states, effects and
+    ids. Within a scope time never goes back, so an earlier `now` counts as the scope's own. An input that was
+    applied before changes nothing. Raises nothing.
+    """
+    now = max(now, state.now)
+    reply: Reply | None = None
+    match input:
+        case Pushed():
+            moved, reply = _push(state, input, now, rules)
+        case Flushed() | Ended():
+            moved, reply = _request(state, input, now)
+        case Ticked():
+            moved = _tick(state, input, now, rules)
+        case Judged():
+            moved = _judged(state, input, now, rules)
+        case Delivered():
+            moved = _delivered(state, input)
+        case Failed() | Lost() | Released():
+            moved = _ended(state, input, now, rules)
+        case RulesChanged():
+            moved = _rules(state, input)
+        case _:
+            assert_never(input)
+    after, effects = moved
+    if after is not state and after.now != now:
+        after = replace(after, now=now)
+    return Step(after, effects, reply)
+
+
+def _push(state: ScopeState, pushed: Pushed, now: int, rules: Rules) -> tuple[Moved, Taken]:
+    seen, full = state.seen, full_lane(state, rules)
+    fresh: dict[str, int] = {}
+    events: list[Event] = []
+    duplicates: list[int] = []
+    conflicts: list[int] = []
+    refused: list[int] = []
+    for position, event in enumerate(pushed.events):
+        content = checksum(event)
+        known = seen.get(event.id)
+        if known is None:
+            known = fresh.get(event.id)
+        if known is not None:
+            duplicates.append(position)
+            if known != content:
+                conflicts.append(position)
+        elif full is not None:
+            refused.append(position)
+        else:
+            fresh[event.id] = content
+            events.append(event)
+    taken = Taken(len(events), tuple(duplicates), tuple(conflicts), tuple(refused), full if refused else None)
+    if refused:
+        # The source goes on from its old cursor once the lane has drained.
+        return (state, ()), taken
+    after = read_cursor(state, pushed)
+    if not events:
+        return (after, ()), taken
+    after, traces = join(after, events, list(fresh.values()), now, rules)
+    return (after, tuple(traces)), taken
+
+
+def _request(state: ScopeState, request: Flushed | Ended, now: int) -> tuple[Moved, Settling]:
+    outcome = state.settled.get(request.id)
+    if outcome is not None:
+        return (state, ()), Settling(outcome)
+    outcome = not state.open.is_empty or state.held is not None
+    remembered = list(state.settled.items())[-(REMEMBERED_REQUESTS - 1) :]
+    forced = state.forced
+    if outcome:
+        if forced is None:
+            forced = Forced(Reason.FORCED if isinstance(request, Flushed) else Reason.CLOSING, now)
+        elif isinstance(request, Flushed):
+            forced = Forced(Reason.FORCED, forced.at)
+    after = replace(state, forced=forced, settled=dict([*remembered, (request.id, outcome)]))
+    return (after, ()), Settling(outcome)
+
+
+def _tick(state: ScopeState, ticked: Ticked, now: int, rules: Rules) -> Moved:
+    lane = ticked.lane
+    if (lane is Lane.DELIVER and not rules.sink) or (lane is Lane.BURY and not rules.dead_letter):
+        return state, ()
+    work = work_of(state, lane)
+    if work is None:
+        reason = reason_now(state, now, rules) if lane is Lane.SETTLE else None
+        return (state, ()) if reason is None else settle(state, reason, now, rules)
+    if work.attempt.expired(now):
+        return lose(state, lane, now, rules) if ticked.takeover else (state, ())
+    if not work.attempt.may_start(now):
+        return state, ()
+    if lane is Lane.DELIVER:
+        return start_delivery(state, now, rules)
+    if lane is Lane.BURY:
+        return start_burial(state, now, rules)
+    assert state.slot is not None
+    after, call = start_judge(state, state.slot, now, rules)
+    return after, (call,)
+
+
+def _judged(state: ScopeState, judged: Judged, now: int, rules: Rules) -> Moved:
+    slot = state.slot
+    if slot is None or slot.window.id != judged.window or slot.attempt.token != judged.token:
+        return state, (StaleRefused(state.scope, Lane.SETTLE, judged.window),)
+    return take_verdict(state, slot, judged.judgment, now, rules)
+
+
+def _delivered(state: ScopeState, delivered: Delivered) -> Moved:
+    # It has arrived, whoever holds the lease by now: no token is asked for.
+    work = work_of(state, delivered.lane)
+    if work is None or work.id != delivered.id:
+        return state, (StaleRefused(state.scope, delivered.lane, delivered.id),)
+    return end_delivery(state) if delivered.lane is Lane.DELIVER else end_burial(state)
+
+
+def _ended(state: ScopeState, ended: Failed | Lost | Released, now: int, rules: Rules) -> Moved:
+    lane = ended.lane
+    work = work_of(state, lane)
+    if (
+        work is None
+        or work.id != ended.id
+        or work.attempt.token != ended.token
+        # Its lease ran out and the loss was counted: the call is not counted a second time.
+        or work.attempt.leased_until is None
+    ):
+        return state, (StaleRefused(state.scope, lane, ended.id),)
+    if isinstance(ended, Failed):
+        return fail(
+            state,
+            lane,
+            ended.message,
+            now,
+            rules,
+            permanent=ended.permanent,
+            retry_after_ms=ended.retry_after_ms,
+        )
+    if isinstance(ended, Lost):
+        return lose(state, lane, now, rules)
+    return with_attempt(state, lane, work.attempt.release(now)), ()
+
+
+def _rules(state: ScopeState, changed: RulesChanged) -> Moved:
+    if changed.generation <= state.generation:
+        return state, ()
+    return replace(state, generation=changed.generation, digest=changed.rules.digest), ()

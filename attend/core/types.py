@@ -189,6 +189,15 @@ class Decision(Summary, frozen=True, kw_only=True):
 
     window: Window
 
+    def summary(self) -> Summary:
+        """The decision as a row of the log: without its window, its notice cut at 16 KiB."""
+        fields = {name: getattr(self, name) for name in Summary.__struct_fields__}
+        return Summary(**{**fields, "notice": cut(self.notice, NOTICE_BYTES)})
+
+
+NOTICE_BYTES = 16 * 1024
+"""How much of a notice a log row carries; the stored window has it all."""
+
 
 class DeadLetter(Struct, frozen=True, kw_only=True):
     """A window that no judge or sink could take, with the stage that gave up and its last message."""
@@ -201,6 +210,15 @@ class DeadLetter(Struct, frozen=True, kw_only=True):
     at: int
     window: Window
     decision: Decision | None = None
+
+
+def cut(text: str, size: int) -> str:
+    """The text, or as much of it as `size` bytes of UTF-8 hold, with a last line that says it was cut."""
+    data = text.encode()
+    if len(data) <= size:
+        return text
+    mark = f"\n[cut: {len(data)} bytes in all, attend_window has the rest]"
+    return data[: size - len(mark)].decode(errors="ignore") + mark
 
 
 def window_id(scope: str, event_ids: Any) -> str:

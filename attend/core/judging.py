@@ -1,0 +1,79 @@
+"""What a verdict does: a decision, a held window, or just a memory of it."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from msgspec.structs import replace
+
+from attend.core.attempt import Attempt
+from attend.core.effect import Effect, Log
+from attend.core.notice import notice_of
+from attend.core.rules import Rules
+from attend.core.settling import offered
+from attend.core.state import Held, Parcel, ScopeState, Slot
+from attend.core.threshold import normalised, thresholded
+from attend.core.trace import RouteThresholded, VerdictReached
+from attend.core.types import Decision, Judgment, Lane, Recent, Route
+from attend.core.work import Moved, fail
+
+
+def misread(judgment: Judgment, routes: tuple[Route, ...]) -> str | None:
+    """Why a judgment cannot be taken, or None. No route is ever guessed for it."""
+    if judgment.route not in routes:
+        return f"the judge answered {judgment.route[:100]!r}, offered were {', '.join(routes)}"
+    numbers = {
+        "confidence": judgment.confidence,
+        **{f"the probability of {name}": value for name, value in (judgment.probabilities or {}).items()},
+        **{f"predicate {name}": value for name, value in (judgment.predicates or {}).items()},
+    }
+    for name, value in numbers.items():
+        if value is not None and not (isfinite(value) and value >= 0):
+            return f"the judge gave {value} as {name}"
+    return None
+
+
+def take_verdict(state: ScopeState, slot: Slot, judgment: Judgment, now: int, rules: Rules) -> Moved:
+    """The slot freed by a verdict. One that cannot be read is a failure of the call."""
+    routes = offered(slot)
+    wrong = misread(judgment, routes)
+    if wrong is not None:
+        return fail(state, Lane.SETTLE, wrong, now, rules, permanent=False, retry_after_ms=0)
+    window = slot.window
+    probabilities = normalised(judgment.probabilities, routes)
+    answered = Route(judgment.route)
+    route = thresholded(answered, probabilities, routes, rules.act_threshold)
+    effects: list[Effect] = [VerdictReached(state.scope, window.id, route, slot.attempt.starts)]
+    if route is not answered:
+        effects.append(RouteThresholded(state.scope, window.id, answered, route))
+    recent = (*state.recent, Recent(now, route, window.reason, len(window.events), window.id))
+    state = replace(state, slot=None, recent=recent[max(0, len(recent) - rules.recent_count) :])
+    if route is Route.WAIT:
+        held = Held(replace(window, waits=window.waits + 1), now + rules.wait_horizon_ms)
+        return replace(state, held=held), tuple(effects)
+    if not route.is_delivered:
+        return state, tuple(effects)
+    decision = Decision(
+        id=window.id,
+        scope=state.scope,
+        route=route,
+        reason=window.reason,
+        decided_at=now,
+        notice=notice_of(window, route),
+        event_ids=window.event_ids,
+        dropped=window.dropped,
+        gap=window.gap,
+        waits=window.waits,
+        starts=slot.attempt.starts,
+        confidence=judgment.confidence,
+        probabilities=probabilities,
+        predicates=judgment.predicates,
+        changed_from=None if route is answered else answered,
+        judge=judgment.judge,
+        window=window,
+    )
+    effects.append(Log(decision, held=rules.sink))
+    if rules.sink:
+        parcel = Parcel(decision.id, decision.event_ids, Attempt(now))
+        state = replace(state, outbox=(*state.outbox, parcel))
+    return state, tuple(effects)

@@ -1,0 +1,155 @@
+"""How events join the open window, what is known already, and what is shed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from attend.core.input import Pushed
+from attend.core.rules import Rules
+from attend.core.state import OpenWindow, ScopeState
+from attend.core.trace import EventsDropped, Trace
+from attend.core.types import Event, Kind
+
+OUTBOX = "outbox"
+DEAD_LETTERS = "dead letters"
+
+
+def full_lane(state: ScopeState, rules: Rules) -> str | None:
+    """The name of a lane that is at its cap, so that the scope takes no more events."""
+    if len(state.outbox) >= rules.max_outbox:
+        return OUTBOX
+    if len(state.dead) >= rules.max_dead_letters:
+        return DEAD_LETTERS
+    return None
+
+
+def checksum(event: Event) -> int:
+    """A checksum of what an event says: two with one id and different checksums are a conflict.
+
+    `at` is left out: the server gives it anew where a producer sent none.
+    """
+    content = crc32(event.data_json, crc32(event.name.encode()))
+    return content if event.text is None else crc32(event.text.encode(), content ^ 1)
+
+
+def read_cursor(state: ScopeState, pushed: Pushed) -> ScopeState:
+    """The state with what the push says of its source: how far it was read, and whether it lost something."""
+    source, cursor = pushed.source, pushed.cursor
+    if source is not None and cursor is not None and state.cursors.get(source) != cursor:
+        state = replace(state, cursors={**state.cursors, source: cursor})
+    if pushed.gap and not state.open.gap:
+        state = replace(state, open=replace(state.open, gap=True))
+    return state
+
+
+def join(
+    state: ScopeState, events: list[Event], checksums: list[int], now: int, rules: Rules
+) -> tuple[ScopeState, list[Trace]]:
+    """The state with new events in its open window and its memory, and what had to be shed for them."""
+    traces: list[Trace] = []
+    arrived = [
+        Event(event.id, event.name, event.kind, event.at, event.data_json, event.text, now)
+        for event in events
+    ]
+    window = state.open
+    first = 0
+    if not window.acts:
+        # Until an act comes, non-acts are shed to stay within the limits; then they are part of its window.
+        first = next((i for i, event in enumerate(arrived) if event.kind.is_act), len(arrived))
+        if first:
+            window = _shed(state, _add(window, arrived[:first], now), rules, traces)
+        if first < len(arrived):
+            window = _drop_aged(state.scope, window, now - rules.max_window_ms, traces)
+    if first < len(arrived):
+        window = _shed(state, _add(window, arrived[first:], now), rules, traces)
+    seen = dict(state.seen)
+    for event, check in zip(arrived, checksums, strict=True):
+        seen[event.id] = check
+    state = replace(state, open=window)
+    return replace(state, seen=_remembered(state, seen, rules.seen_count)), traces
+
+
+def without_oldest(events: Iterable[Event], count: int) -> tuple[Event, ...]:
+    """The events without the oldest `count` non-acts."""
+    kept: list[Event] = []
+    for event in events:
+        if count and not event.kind.is_act:
+            count -= 1
+        else:
+            kept.append(event)
+    return tuple(kept)
+
+
+def _add(window: OpenWindow, events: list[Event], now: int) -> OpenWindow:
+    kinds = {event.kind for event in events}
+    acts = sum(event.kind.is_act for event in events)
+    return OpenWindow(
+        events=(*window.events, *events),
+        size=window.size + sum(event.size for event in events),
+        acts=window.acts + acts,
+        dropped=window.dropped,
+        gap=window.gap,
+        first_act_at=now if window.first_act_at is None and acts else window.first_act_at,
+        flush_at=now if window.flush_at is None and Kind.FLUSH in kinds else window.flush_at,
+        closing_at=now if Kind.CLOSING in kinds else window.closing_at,
+        continuous_at=now if Kind.CONTINUOUS in kinds else window.continuous_at,
+        passive_at=now if Kind.PASSIVE in kinds else window.passive_at,
+    )
+
+
+def _drop_aged(scope: str, window: OpenWindow, oldest: int, traces: list[Trace]) -> OpenWindow:
+    # Only non-acts are here, in the order they were accepted.
+    count = sum(event.accepted_at < oldest for event in window.events)
+    return _drop(scope, window, count, "waited too long for an act", traces)
+
+
+def _shed(state: ScopeState, window: OpenWindow, rules: Rules, traces: list[Trace]) -> OpenWindow:
+    excess = len(window.events) - rules.max_events
+    if excess > 0:
+        spare = len(window.events) - window.acts
+        window = _drop(state.scope, window, min(excess, spare), "more than max_events", traces)
+    if not window.acts and state.held is None and window.size > rules.max_window_bytes:
+        size, count = window.size, 0
+        for event in window.events:
+            if size <= rules.max_window_bytes:
+                break
+            size -= event.size
+            count += 1
+        window = _drop(state.scope, window, count, "more than the window's bytes", traces)
+    return window
+
+
+def _drop(scope: str, window: OpenWindow, count: int, why: str, traces: list[Trace]) -> OpenWindow:
+    if not count:
+        return window
+    traces.append(EventsDropped(scope, count, why))
+    kept = without_oldest(window.events, count)
+    size = sum(event.size for event in kept)
+    return replace(window, events=kept, size=size, dropped=window.dropped + count)
+
+
+def _remembered(state: ScopeState, seen: dict[str, int], count: int) -> dict[str, int]:
+    """`seen` cut to `count` ids, oldest first, but for those that something of the scope still holds."""
+    excess = len(seen) - count
+    if excess <= 0:
+        return seen
+    live = _live_ids(state)
+    for event_id in [known for known in seen if known not in live][:excess]:
+        del seen[event_id]
+    return seen
+
+
+def _live_ids(state: ScopeState) -> set[str]:
+    live = {event.id for event in state.open.events}
+    if state.held is not None:
+        live.update(state.held.window.event_ids)
+    if state.slot is not None:
+        live.update(state.slot.window.event_ids)
+    for parcel in state.outbox:
+        live.update(parcel.event_ids)
+    for dead in state.dead:
+        live.update(dead.event_ids)
+    return live

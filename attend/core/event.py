@@ -113,9 +113,10 @@ def _depth(data: Any) -> int:
 
 
 def _children(value: Any) -> Iterable[Any]:
+    kind: type = type(value)
     children: Iterable[Any] = ()
-    if isinstance(value, dict):
-        children = value.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    elif isinstance(value, (list, tuple)):
+    if issubclass(kind, dict):
+        children = value.values()
+    elif issubclass(kind, (list, tuple)):
         children = value
     return children

@@ -8,7 +8,7 @@ list of them: the command line, the environment of child processes and the READM
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -75,15 +75,23 @@ class Settings(Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def read(cls, flags: Mapping[str, Sequence[str]], environ: Mapping[str, str]) -> Settings:
+    def read(
+        cls,
+        flags: Mapping[str, Sequence[str]],
+        environ: Mapping[str, str],
+        names: Collection[str] | None = None,
+    ) -> Settings:
         """From flags, by setting name with every value given, and variables; a flag wins.
 
-        Settle keys win one by one. Raises `ConfigError` with every problem.
+        Settle keys win one by one. With `names`, the variables of other settings are left alone. Raises
+        `ConfigError` with every problem.
         """
         problems: list[str] = []
         values: dict[str, Any] = {}
         places: dict[str, str] = {}
         for each in OPTIONS:
+            if names is not None and each.name not in names:
+                continue
             sources = [(each.flag, list(flags[each.name]))] if flags.get(each.name) else []
             variable = environ.get(each.variable)
             if variable or (variable is not None and each.secret):

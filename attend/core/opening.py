@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -132,12 +133,12 @@ def _drop(scope: str, window: OpenWindow, count: int, why: str, traces: list[Tra
 
 
 def _remembered(state: ScopeState, seen: dict[str, int], count: int) -> dict[str, int]:
-    """`seen` cut to `count` ids, oldest first, but for those that something of the scope still holds."""
+    """`seen` cut to its last `count` ids, and those older ones that something of the scope still holds."""
     excess = len(seen) - count
     if excess <= 0:
         return seen
     live = _live_ids(state)
-    for event_id in [known for known in seen if known not in live][:excess]:
+    for event_id in [known for known in islice(seen, excess) if known not in live]:
         del seen[event_id]
     return seen
 

@@ -55,8 +55,8 @@ class Attempt(Struct, frozen=True, array_like=True):
         return Attempt(now, token, now + lease_ms, self.failures, self.losses)
 
     def fail(self, due_at: int) -> Attempt:
-        """Waiting again after a failure."""
-        return Attempt(due_at, self.token, None, self.failures + 1, self.losses)
+        """Waiting again after a failure, under no token: the call has ended, and is not counted twice."""
+        return Attempt(due_at, 0, None, self.failures + 1, self.losses)
 
     def lose(self, due_at: int) -> Attempt:
         """Waiting again after a loss. The token stays: a verdict that comes after all still counts."""

@@ -29,7 +29,7 @@ from attend.core.settling import reason_now, settle, start_judge
 from attend.core.state import Forced, ScopeState
 from attend.core.trace import StaleRefused
 from attend.core.types import Event, Lane, Reason
-from attend.core.work import Moved, fail, lose, with_attempt, work_of
+from attend.core.work import Moved, Work, fail, lose, with_attempt, work_of
 
 REMEMBERED_REQUESTS = 64
 """How many flush and end requests a scope knows again by their id."""
@@ -158,7 +158,7 @@ def _tick(state: ScopeState, ticked: Ticked, now: int, rules: Rules) -> Moved:
         reason = reason_now(state, now, rules) if lane is Lane.SETTLE else None
         return (state, ()) if reason is None else settle(state, reason, now, rules)
     if work.attempt.expired(now):
-        return lose(state, lane, now, rules) if ticked.takeover else (state, ())
+        return _take_over(state, work, ticked, now, rules) if ticked.takeover else (state, ())
     if not work.attempt.may_start(now):
         return state, ()
     if lane is Lane.DELIVER:
@@ -168,6 +168,16 @@ def _tick(state: ScopeState, ticked: Ticked, now: int, rules: Rules) -> Moved:
     assert state.slot is not None
     after, call = start_judge(state, state.slot, now, rules)
     return after, (call,)
+
+
+def _take_over(state: ScopeState, work: Work, ticked: Ticked, now: int, rules: Rules) -> Moved:
+    after, effects = lose(state, ticked.lane, now, rules)
+    left = work_of(after, ticked.lane)
+    if left is not None and left.id == work.id:
+        return after, effects
+    # It was given up, so what comes after it may be due: a second tick at this instant must find nothing to do.
+    after, more = _tick(after, ticked, now, rules)
+    return after, (*effects, *more)
 
 
 def _judged(state: ScopeState, judged: Judged, now: int, rules: Rules) -> Moved:

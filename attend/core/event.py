@@ -113,10 +113,10 @@ def _depth(data: Any) -> int:
 
 
 def _children(value: Any) -> Iterable[Any]:
-    kind: type = type(value)
+    # The value was written as JSON a moment ago: what has items and is no text is an array.
     children: Iterable[Any] = ()
-    if issubclass(kind, dict):
+    if hasattr(value, "values"):
         children = value.values()
-    elif issubclass(kind, (list, tuple)):
+    elif hasattr(value, "__getitem__") and not isinstance(value, str):
         children = value
     return children

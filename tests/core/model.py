@@ -244,5 +244,11 @@ class Model:
         elif route is Route.SKIP or not self.rules.sink:
             self.finished.append(work)
         else:
-            work.failures, work.losses, work.leased_until, work.due_at, work.token = 0, 0, None, self.now, None
+            work.failures, work.losses, work.leased_until, work.due_at, work.token = (
+                0,
+                0,
+                None,
+                self.now,
+                None,
+            )
             self.outbox.append(work)

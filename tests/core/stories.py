@@ -138,7 +138,9 @@ def tell(*lines: Line, rules: Rules = RULES, state: ScopeState | None = None) ->
     return told
 
 
-def _again_changes_nothing(state: ScopeState, said: Input, now: int, rules: Rules, reply: Reply | None) -> None:
+def _again_changes_nothing(
+    state: ScopeState, said: Input, now: int, rules: Rules, reply: Reply | None
+) -> None:
     twice = step(state, said, now, rules)
     assert twice.state == state, f"{said} changed the state when it was applied again"
     assert all(isinstance(one, trace.StaleRefused) for one in twice.effects), twice.effects

@@ -45,9 +45,7 @@ def test_each_kind_has_its_deadline(kind: str, due: int) -> None:
     assert tell((0, push(f"{kind}:a"))).due.settle == due
 
 
-@pytest.mark.parametrize(
-    ("kind", "again"), [("closing", 400), ("continuous", 900), ("passive", 3900)]
-)
+@pytest.mark.parametrize(("kind", "again"), [("closing", 400), ("continuous", 900), ("passive", 3900)])
 def test_a_deadline_counts_from_the_last_event_of_its_kind(kind: str, again: int) -> None:
     quiet = {"closing": 500, "continuous": 1000, "passive": 4000}[kind]
     told = tell((0, push(f"{kind}:a")), (again, push(f"{kind}:b")))
@@ -70,7 +68,11 @@ def test_an_act_that_goes_on_settles_by_age() -> None:
 
 
 def test_age_counts_from_the_first_act_and_not_from_what_came_before_it() -> None:
-    told = tell((0, push("log:a")), (50_000, push("passive:b")), *((t, push(f"passive:{t}")) for t in (53_000, 56_000)))
+    told = tell(
+        (0, push("log:a")),
+        (50_000, push("passive:b")),
+        *((t, push(f"passive:{t}")) for t in (53_000, 56_000)),
+    )
     assert told.due.settle == 60_000
     told = tell((0, push("log:a")), (59_000, push("passive:b")), (62_000, push("passive:c")))
     assert told.due.settle == 66_000
@@ -119,14 +121,14 @@ def test_a_flush_or_end_of_nothing_does_nothing(asked: Ended) -> None:
 
 
 def test_a_flush_of_an_empty_window_judges_what_is_held() -> None:
-    told = tell(
-        (0, push("closing:a")), (500, SETTLE), (600, judged("wait")), (700, flushed()), (700, SETTLE)
-    )
+    told = tell((0, push("closing:a")), (500, SETTLE), (600, judged("wait")), (700, flushed()), (700, SETTLE))
     assert told.effects == ["500 judge closing a", "700 judge forced a (no wait)"]
 
 
 def test_an_end_of_an_empty_window_judges_what_is_held() -> None:
-    told = tell((0, push("closing:a")), (500, SETTLE), (600, judged("wait")), (700, Ended("e")), (700, SETTLE))
+    told = tell(
+        (0, push("closing:a")), (500, SETTLE), (600, judged("wait")), (700, Ended("e")), (700, SETTLE)
+    )
     assert told.effects == ["500 judge closing a", "700 judge closing a"]
 
 

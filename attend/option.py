@@ -174,7 +174,7 @@ def kinds(texts: Sequence[str]) -> dict[str, str]:
     """Event names to kinds, in order: JSON, or a file of it."""
     text = texts[-1].strip()
     where = ""
-    if not text.startswith("{"):
+    if not text.startswith(("{", "[")):
         where = f"{text}: "
         try:
             text = Path(text).expanduser().read_text(encoding="utf-8")

@@ -54,7 +54,8 @@ class Bundled:
 
     `persist` keeps an append-only file, forced to disk every second; without it nothing outlives the server.
     `tied` has the system end the server when this process dies; without it, and where the system cannot, the
-    server lives on and the next start takes its place.
+    server lives on and the next start takes its place. `patience` is how many seconds each way of stopping a
+    server that an earlier run left is given before the next.
     """
 
     def __init__(
@@ -64,11 +65,13 @@ class Bundled:
         persist: bool,
         say: Callable[[str], None],
         tied: bool = sys.platform == "linux",
+        patience: float = 5.0,
     ) -> None:
         self._folder = folder
         self._persist = persist
         self._say = say
         self._tied = tied
+        self._patience = patience
         self._binary = server_binary()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: int | None = None
@@ -168,14 +171,14 @@ class Bundled:
             return lock is not None
 
         await _ask(self._folder.socket, b"SHUTDOWN")
-        if await _until(released, 5.0):
+        if await _until(released, self._patience):
             return held[0]
         pid = self._left_pid()
-        for number, grace in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0)):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             if pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-            if await _until(released, grace):
+            if await _until(released, self._patience):
                 return held[0]
         raise BundledError(
             f"a server that an earlier run left in {self._folder.path} does not stop"

@@ -59,7 +59,9 @@ class Crew:
                 self._refused.set()
                 return
             pause = FIRST_PAUSE if loop.time() - began > LONG_ENOUGH else pause
-            self._say(f"worker {number} (process {process.pid}) {ending(code)}; starting another in {pause:.1f} s")
+            self._say(
+                f"worker {number} (process {process.pid}) {ending(code)}; starting another in {pause:.1f} s"
+            )
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 

@@ -129,9 +129,13 @@ class Folder:
 def _sweep(left: Path) -> None:
     """Delete a temporary folder that neither a serve nor a server holds any more."""
     held: list[int] = []
+    if not (left / "serve.lock").exists():
+        return
     with contextlib.suppress(OSError):
         for name in ("serve.lock", "server.lock"):
-            lock = try_lock(left / name) if (left / name).exists() else None
+            if name == "server.lock" and not (left / name).exists():
+                continue
+            lock = try_lock(left / name)
             if lock is None:
                 break
             held.append(lock)

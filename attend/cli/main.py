@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from attend.version import __version__
 from attend.cli import log, parent
 from attend.errors import AttendError, ConfigError
 from attend.settings import OPTIONS, Settings, misspelt
+from attend.version import __version__
 
 _ONE_MACHINE = {"data", "workers"}
 _WORK = {"concurrency"}
@@ -41,7 +41,9 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = _Parser(prog="attend", description="Decide when an event should wake your agent.", allow_abbrev=False)
+    top = _Parser(
+        prog="attend", description="Decide when an event should wake your agent.", allow_abbrev=False
+    )
     top.add_argument("--version", action="version", version=f"attend {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser, required=True)
     for name, (about, settings) in COMMANDS.items():

@@ -189,7 +189,8 @@ def _judged(state: ScopeState, judged: Judged, now: int, rules: Rules) -> Moved:
 
 def _delivered(state: ScopeState, delivered: Delivered) -> Moved:
     # It has arrived, whoever holds the lease by now: no token is asked for.
-    work = work_of(state, delivered.lane)
+    # A judge call ends with a verdict and is never delivered.
+    work = None if delivered.lane is Lane.SETTLE else work_of(state, delivered.lane)
     if work is None or work.id != delivered.id:
         return state, (StaleRefused(state.scope, delivered.lane, delivered.id),)
     return end_delivery(state) if delivered.lane is Lane.DELIVER else end_burial(state)

@@ -1,8 +1,9 @@
 """A naive model of one scope, written from the rules of behaviour and not from `step`.
 
 Lists and plain numbers; every deadline is worked out anew from the events each time it is asked for. It knows
-windows, reasons, the judge slot, the outbox and the dead letters, and nothing of traces, ids of content, codecs or
-effects. Jitter is the one thing it cannot know: the instant of a retry after a loss is given to it.
+windows, reasons, tokens, leases and the lanes' order, and nothing of traces, ids of content, codecs or effects.
+Two things it cannot know are given to it: the jittered instant of a retry after a loss, and which of two deadlines
+at one instant names the reason.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from attend.core.rules import Rules
-from attend.core.types import Kind, Reason, Route
+from attend.core.types import ACTS, DELIVERED, Kind, Lane, Reason, Route
 
-ACTS = (Kind.CLOSING, Kind.FLUSH, Kind.CONTINUOUS, Kind.PASSIVE)
 REMEMBERED_REQUESTS = 64
+LOSSES_UNTIL_DEAD = 4
 
 
 @dataclass
@@ -24,7 +25,7 @@ class Item:
     kind: Kind
     size: int
     content: object
-    at: int
+    at: int = 0
 
     @property
     def is_act(self) -> bool:
@@ -40,7 +41,8 @@ class Work:
     waits: int = 0
     dropped: int = 0
     gap: bool = False
-    token: int | None = None
+    may_wait: bool = False
+    token: int = 0
     leased_until: int | None = None
     due_at: int = 0
     failures: int = 0
@@ -50,10 +52,17 @@ class Work:
     def ids(self) -> list[str]:
         return [item.id for item in self.items]
 
+    def next_at(self) -> int:
+        return self.due_at if self.leased_until is None else self.leased_until
+
+    def afresh(self, now: int) -> Work:
+        """The same window at the start of another lane."""
+        return Work(self.items, self.reason, self.waits, self.dropped, self.gap, due_at=now)
+
 
 @dataclass
 class Model:
-    """One scope. `finished` holds the windows that were decided and delivered, skipped, or logged without a sink."""
+    """One scope. `judged` holds every window whose judging ended with no wait: decided, skipped or dead."""
 
     rules: Rules
     now: int = 0
@@ -67,75 +76,66 @@ class Model:
     slot: Work | None = None
     outbox: list[Work] = field(default_factory=list[Work])
     dead: list[Work] = field(default_factory=list[Work])
-    finished: list[Work] = field(default_factory=list[Work])
+    judged: list[Work] = field(default_factory=list[Work])
     accepted: list[Item] = field(default_factory=list[Item])
     requests: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
 
-    def at(self, now: int) -> None:
-        """Time comes; it never goes back."""
-        self.now = max(self.now, now)
-
-    # What is known
+    # What is known, and what joins the open window.
 
     def known(self, id: str) -> Item | None:
-        """The event that stands under this id, if a repeat of it would be a duplicate."""
+        """The event that stands under this id, where a repeat of it must be a duplicate."""
         live = [*self.open]
-        for work in (self.held, self.slot, *self.outbox):
+        for work in (self.held, self.slot, *self.outbox, *self.dead):
             live += work.items if work else []
-        for item in reversed([*live, *self.accepted[-self.rules.seen_count :]]):
-            if item.id == id:
-                return item
-        return None
+        memory = [*live, *self.accepted[-self.rules.seen_count :]]
+        return next((item for item in reversed(memory) if item.id == id), None)
 
     def is_full(self) -> bool:
         return len(self.outbox) >= self.rules.max_outbox or len(self.dead) >= self.rules.max_dead_letters
 
-    # The open window
+    def push(self, items: list[Item], gap: bool, longer_known: set[str]) -> tuple[int, list[int], list[int], int]:
+        """How many were accepted, the positions of duplicates and of conflicts, and how many were refused.
 
-    def push(self, items: list[Item], gap: bool = False) -> tuple[int, list[int], list[int], list[int]]:
-        """Accepted, and the positions of duplicates, conflicts and refused."""
-        accepted, duplicates, conflicts, refused = 0, list[int](), list[int](), list[int]()
-        full = self.is_full()
-        self.gap = self.gap or gap
+        `longer_known` are ids that are remembered for longer than they have to be.
+        """
+        duplicates, conflicts, fresh = list[int](), list[int](), list[Item]()
         for position, item in enumerate(items):
-            first = self.known(item.id)
-            if first is not None:
+            first = next((other for other in fresh if other.id == item.id), None) or self.known(item.id)
+            if first is not None or item.id in longer_known:
                 duplicates.append(position)
-                if first.content != item.content:
+                if first is not None and first.content != item.content:
                     conflicts.append(position)
-            elif full:
-                refused.append(position)
             else:
-                accepted += 1
-                item.at = self.now
-                self.accepted.append(item)
-                self.join(item)
-        return accepted, duplicates, conflicts, refused
+                fresh.append(item)
+        if fresh and self.is_full():
+            return 0, duplicates, conflicts, len([n for n in range(len(items)) if n not in duplicates])
+        self.gap = self.gap or gap
+        for item in fresh:
+            self.join(item)
+        return len(fresh), duplicates, conflicts, 0
 
     def join(self, item: Item) -> None:
         """An accepted event joins the open window, which then sheds what it must."""
-        waited_for_an_act = not any(other.is_act for other in self.open)
-        if item.is_act and waited_for_an_act:
-            self.shed([o for o in self.open if self.now - o.at > self.rules.max_window_ms])
+        item.at = self.now
+        self.accepted.append(item)
+        if item.is_act and not any(other.is_act for other in self.open):
+            self.shed([other for other in self.open if self.now - other.at > self.rules.max_window_ms])
         self.open.append(item)
-        while len(self.open) > self.rules.max_events and (spare := self.oldest_non_act(self.open)):
+        while len(self.open) > self.rules.max_events and (spare := oldest_non_act(self.open)):
             self.shed([spare])
-        if self.held is None and not any(o.is_act for o in self.open):
+        if self.held is None and not any(other.is_act for other in self.open):
             while self.bytes() > self.rules.max_window_bytes:
                 self.shed([self.open[0]])
 
     def shed(self, items: list[Item]) -> None:
         self.dropped += len(items)
-        self.open = [o for o in self.open if not any(o is item for item in items)]
-
-    @staticmethod
-    def oldest_non_act(items: list[Item]) -> Item | None:
-        return next((item for item in items if not item.is_act), None)
+        self.open = [other for other in self.open if not any(other is item for item in items)]
 
     def bytes(self) -> int:
         """Held and open count together: they go to the judge together."""
-        held = self.held.items if self.held else []
-        return sum(item.size for item in [*held, *self.open])
+        return sum(item.size for item in [*(self.held.items if self.held else []), *self.open])
+
+    # Settling.
 
     def request(self, id: str, reason: Reason) -> bool:
         """A flush (`forced`) or an end (`closing`): whether there is anything to settle."""
@@ -144,111 +144,132 @@ class Model:
                 return outcome
         outcome = bool(self.open) or self.held is not None
         self.requests.append((id, outcome))
-        if outcome and (self.forced is None or self.forced[0] is Reason.CLOSING):
-            at = self.now if self.forced is None else self.forced[1]
-            self.forced = (reason, at) if self.forced is None or reason is Reason.FORCED else self.forced
+        if outcome and self.forced is None:
+            self.forced = (reason, self.now)
+        elif outcome and self.forced is not None and reason is Reason.FORCED:
+            self.forced = (reason, self.forced[1])
         return outcome
-
-    # Settling
 
     def deadlines(self) -> list[tuple[int, Reason]]:
         """Every instant at which what is open and held would settle, with its reason."""
         rules, found = self.rules, list[tuple[int, Reason]]()
-        grace = {
-            Kind.CLOSING: (rules.closing_grace_ms, Reason.CLOSING),
-            Kind.CONTINUOUS: (rules.stream_gap_ms, Reason.CONTINUOUS),
-            Kind.PASSIVE: (rules.passive_quiet_ms, Reason.PASSIVE),
+        quiet = {
+            Kind.CLOSING: rules.closing_grace_ms,
+            Kind.CONTINUOUS: rules.stream_gap_ms,
+            Kind.PASSIVE: rules.passive_quiet_ms,
         }
-        for kind, (ms, reason) in grace.items():
-            if last := [item.at for item in self.open if item.kind is kind]:
-                found.append((max(last) + ms, reason))
+        for kind, quiet_ms in quiet.items():
+            if instants := [item.at for item in self.open if item.kind is kind]:
+                found.append((max(instants) + quiet_ms, Reason(kind.value)))
         if flushes := [item.at for item in self.open if item.kind is Kind.FLUSH]:
             found.append((min(flushes), Reason.FLUSH))
         if acts := [item.at for item in self.open if item.is_act]:
             found.append((min(acts) + rules.max_window_ms, Reason.AGE))
             if len(self.open) > rules.max_events:
                 found.append((min(acts), Reason.OVERFLOW))
-        if self.open and (acts or self.held) and self.bytes() >= self.rules.max_window_bytes:
-            began = min(acts) if acts else self.now
-            found.append((began, Reason.SIZE))
+        if self.open and (acts or self.held) and self.bytes() >= rules.max_window_bytes:
+            found.append((min(acts) if acts else 0, Reason.SIZE))
         if self.forced is not None:
             found.append((self.forced[1], self.forced[0]))
         if self.held is not None:
             found.append((self.horizon_at, Reason.HORIZON))
         return found
 
-    def due(self) -> int | None:
-        """When the settle lane has something to do."""
-        if self.slot is not None:
-            return self.slot.due_at if self.slot.leased_until is None else self.slot.leased_until
-        return min((at for at, _ in self.deadlines()), default=None)
-
     def reasons(self) -> set[Reason]:
-        """The reason a window that settles now has; several where the earliest deadlines are at one instant."""
+        """The reason that a window would settle for now; several where the earliest are at one instant."""
         passed = [(at, reason) for at, reason in self.deadlines() if at <= self.now]
-        if any(reason is Reason.FLUSH for _, reason in passed):
-            return {Reason.FLUSH}
-        if self.forced is not None:
-            return {self.forced[0]}
-        first = min((at for at, _ in passed), default=0)
-        return {reason for at, reason in passed if at == first}
+        for first in (Reason.FLUSH, Reason.FORCED):
+            if any(reason is first for _, reason in passed):
+                return {first}
+        earliest = min((at for at, _ in passed), default=0)
+        return {reason for at, reason in passed if at == earliest}
 
     def settle(self, reason: Reason) -> None:
         """The open window settles, with the held one, and goes to the judge."""
-        before = self.held or Work([], reason)
-        items, dropped = [*before.items, *self.open], before.dropped + self.dropped
-        while len(items) > self.rules.max_events and (spare := self.oldest_non_act(items)):
+        held = self.held or Work([], reason)
+        items, dropped = [*held.items, *self.open], held.dropped + self.dropped
+        while len(items) > self.rules.max_events and (spare := oldest_non_act(items)):
             items = [item for item in items if item is not spare]
             dropped += 1
-        self.slot = Work(items, reason, before.waits, dropped, before.gap or self.gap)
+        final = reason in (Reason.FLUSH, Reason.FORCED, Reason.HORIZON)
+        at_horizon = self.held is not None and self.horizon_at <= self.now
+        may_wait = not final and not at_horizon and held.waits < self.rules.max_waits
+        self.slot = Work(items, reason, held.waits, dropped, held.gap or self.gap, may_wait)
         self.open, self.dropped, self.gap, self.forced, self.held = [], 0, False, None, None
-        self.start(self.slot, 2 * self.rules.judge_timeout_ms)
+        self.start(Lane.SETTLE, self.slot)
 
-    def offers_wait(self, work: Work) -> bool:
-        final = work.reason in (Reason.FLUSH, Reason.FORCED, Reason.HORIZON)
-        return not final and work.waits < self.rules.max_waits
+    # Calls: to the judge, to the sink, to the dead-letter handler.
 
-    # Calls: to the judge, to the sink, to the dead-letter handler
+    def work(self, lane: Lane) -> Work | None:
+        """What a lane has in hand: one piece, the oldest."""
+        if lane is Lane.SETTLE:
+            return self.slot
+        queue = self.outbox if lane is Lane.DELIVER else self.dead
+        return queue[0] if queue else None
 
-    def start(self, work: Work, lease_ms: int) -> None:
+    def due(self, lane: Lane) -> int | None:
+        """When the lane has something to do."""
+        if (lane is Lane.DELIVER and not self.rules.sink) or (lane is Lane.BURY and not self.rules.dead_letter):
+            return None
+        work = self.work(lane)
+        if work is not None:
+            return work.next_at()
+        return min((at for at, _ in self.deadlines()), default=None) if lane is Lane.SETTLE else None
+
+    def start(self, lane: Lane, work: Work) -> None:
+        lease_ms = 2 * self.rules.judge_timeout_ms if lane is Lane.SETTLE else self.rules.delivery_timeout_ms
         self.token += 1
         work.token, work.leased_until = self.token, self.now + lease_ms
 
-    def fail(self, work: Work, permanent: bool, retry_after_ms: int) -> bool:
-        """Count a failure; whether the tries are used up."""
-        ladder = self.rules.retry_backoff_ms
-        if permanent or work.failures >= len(ladder):
-            return True
-        work.due_at = self.now + max(ladder[work.failures], retry_after_ms)
-        work.failures, work.leased_until = work.failures + 1, None
-        return False
+    def fail(self, lane: Lane, permanent: bool, retry_after_ms: int) -> None:
+        """The lane's call ended badly."""
+        work, ladder = self.work(lane), self.rules.retry_backoff_ms
+        assert work is not None
+        if lane is Lane.BURY:
+            backoff_ms = (ladder[0] if ladder else 1000) * 2**work.failures
+            backoff_ms = min(backoff_ms, self.rules.dead_letter_backoff_max_ms)
+        elif permanent or work.failures >= len(ladder):
+            self.give_up(lane)
+            return
+        else:
+            backoff_ms = ladder[work.failures]
+        work.due_at, work.leased_until, work.token = self.now + max(backoff_ms, retry_after_ms), None, 0
+        work.failures += 1
 
-    def lose(self, work: Work, due_at: int) -> bool:
-        """Count a loss; whether it is the fourth."""
+    def lose(self, lane: Lane, due_at: int) -> bool:
+        """The lane's worker went away; whether that was once too often."""
+        work = self.work(lane)
+        assert work is not None
         work.losses += 1
         work.due_at, work.leased_until = due_at, None
-        return work.losses >= 4
+        if work.losses >= LOSSES_UNTIL_DEAD and lane is not Lane.BURY:
+            self.give_up(lane)
+            return True
+        return False
 
-    def bury(self, work: Work) -> None:
-        """The window becomes a dead letter, and starts anew in that lane."""
-        work.failures, work.losses, work.leased_until, work.due_at, work.token = 0, 0, None, self.now, None
-        self.dead.append(work)
+    def give_up(self, lane: Lane) -> None:
+        """The lane's work becomes a dead letter."""
+        if lane is Lane.SETTLE:
+            assert self.slot is not None
+            work, self.slot = self.slot, None
+            self.judged.append(work)
+        else:
+            work = self.outbox.pop(0)
+        self.dead.append(work.afresh(self.now))
 
     def verdict(self, route: Route) -> None:
-        """The judge's verdict is taken."""
+        """The judge's verdict, one that was offered, is taken."""
         assert self.slot is not None
         work, self.slot = self.slot, None
         if route is Route.WAIT:
             work.waits += 1
             self.held, self.horizon_at = work, self.now + self.rules.wait_horizon_ms
-        elif route is Route.SKIP or not self.rules.sink:
-            self.finished.append(work)
-        else:
-            work.failures, work.losses, work.leased_until, work.due_at, work.token = (
-                0,
-                0,
-                None,
-                self.now,
-                None,
-            )
-            self.outbox.append(work)
+            return
+        self.judged.append(work)
+        if route in DELIVERED and self.rules.sink:
+            self.outbox.append(work.afresh(self.now))
+
+
+def oldest_non_act(items: list[Item]) -> Item | None:
+    """The first that may be shed."""
+    return next((item for item in items if not item.is_act), None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 
 from attend.core.attempt import loss_backoff
 from attend.core.effect import Judge, Log
-from attend.core.input import Judged, Released, Ticked
+from attend.core.input import Input, Judged, Released, Ticked
 from attend.core.state import ScopeState
 from attend.core.types import Judgment, Lane, Route, window_id
 from tests.core.stories import SETTLE, Line, failed, judged, lost, push, released, tell, with_rules
@@ -67,8 +69,7 @@ def test_of_a_frozen_worker_and_the_one_that_took_over_exactly_one_commits() -> 
 
 
 @pytest.mark.parametrize("end", [failed(), lost(), released()])
-def test_the_end_of_an_older_call_is_refused(end: object) -> None:
-    assert callable(end)
+def test_the_end_of_an_older_call_is_refused(end: Callable[[ScopeState], Input]) -> None:
     told = tell(*CALLED)
     stale = end(told.state)
     later = tell((30_000, SETTLE), (32_000, SETTLE), state=told.state)
@@ -146,7 +147,7 @@ def test_probabilities_that_are_no_numbers_are_a_failure() -> None:
 def test_a_lease_that_ran_out_is_a_loss_and_backs_off_with_jitter() -> None:
     told = tell(*CALLED, (30_000, SETTLE))
     assert told.due.settle == 30_000 + loss_backoff(ID, 1, 1000)
-    assert 30_001 <= told.due.settle <= 31_000
+    assert told.due.settle in range(30_001, 31_001)
     assert told.traces[-1].endswith("(lost)")
 
 

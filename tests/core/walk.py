@@ -1,0 +1,244 @@
+"""Walks `step` and the model through the same inputs, and compares them after each."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec import Struct
+
+from attend.core import codec
+from attend.core.codec import Entry
+from attend.core.due import due_at
+from attend.core.effect import Judge, Keep, Log
+from attend.core.input import Delivered, Ended, Failed, Flushed, Input, Judged, Lost, Pushed, Released, Ticked
+from attend.core.rules import Rules
+from attend.core.state import Due, ScopeState
+from attend.core.step import Settling, Step, Taken, step
+from attend.core.trace import StaleRefused
+from attend.core.types import Event, Judgment, Lane, Reason, Route, Window
+from attend.core.work import work_of
+from tests.core.model import Item, Model, Work
+from tests.core.stories import fresh
+
+
+class Verdict(Struct, frozen=True):
+    """The judge answers; `stale` under an older token."""
+
+    route: str
+    stale: bool = False
+
+
+class End(Struct, frozen=True):
+    """A lane's call ends: `failed`, `fatal`, `lost`, `released` or `taken`; `stale` under an older token."""
+
+    lane: Lane
+    how: str
+    stale: bool = False
+    retry_after_ms: int = 0
+
+
+Move = Pushed | Flushed | Ended | Ticked | Verdict | End
+
+
+class Walk:
+    """One scope on its way, in both."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.now = 0
+        self.state = fresh(rules)
+        self.model = Model(rules)
+        self.windows: list[Window] = []
+        self.snapshot = codec.encode(self.state)
+        self.tail: list[bytes] = []
+
+    def go(self, moves: list[tuple[int, Move]]) -> None:
+        """Each move after its pause; then a replay of what was stored."""
+        for place, (pause_ms, move) in enumerate(moves):
+            self.now += pause_ms
+            said = self.spoken(move)
+            before, due = self.state, due_at(self.state, self.rules)
+            done = self.apply(said)
+            self.model.now = max(self.now, before.now)
+            self.follow(said, before, done)
+            self.compare()
+            self.check_calls(before, done)
+            self.check_acts()
+            self.check_deadline(said, due)
+            if place == len(moves) // 2:
+                self.snapshot, self.tail = codec.encode(self.state), []
+        self.replay()
+
+    def spoken(self, move: Move) -> Input:
+        """The input that a move is, as things stand."""
+        if isinstance(move, Verdict):
+            work = work_of(self.state, Lane.SETTLE)
+            id, token = (work.id, work.attempt.token) if work else ("none", self.state.token)
+            return Judged(id, token - move.stale, Judgment(move.route))
+        if isinstance(move, End):
+            work = work_of(self.state, move.lane)
+            id, token = (work.id, work.attempt.token) if work else ("none", self.state.token)
+            token -= move.stale
+            match move.how:
+                case "taken":
+                    return Delivered(move.lane, "other" if move.stale else id)
+                case "lost":
+                    return Lost(move.lane, id, token)
+                case "released":
+                    return Released(move.lane, id, token)
+                case _:
+                    return Failed(move.lane, id, token, move.how, move.how == "fatal", move.retry_after_ms)
+        return move
+
+    def apply(self, said: Input) -> Step:
+        """Step, and check that the codec, a second run and a second application change nothing."""
+        done = step(self.state, said, self.now, self.rules)
+        again = step(codec.decode_state(codec.encode(self.state)), said, self.now, self.rules)
+        assert again == done
+        twice = step(done.state, said, self.now, self.rules)
+        assert twice.state == done.state
+        assert all(isinstance(one, StaleRefused) for one in twice.effects)
+        if done.state is not self.state:
+            self.tail.append(codec.encode((Entry(self.now, said),)))
+        self.state = done.state
+        return done
+
+    def follow(self, said: Input, before: ScopeState, done: Step) -> None:
+        """Tell the model the same."""
+        model = self.model
+        match said:
+            case Pushed():
+                assert isinstance(done.reply, Taken)
+                items = [Item(e.id, e.kind, e.size, (e.name, e.data_json, e.text)) for e in said.events]
+                longer = {id for id in before.seen if model.known(id) is None}
+                accepted, duplicates, conflicts, refused = model.push(items, said.gap, longer)
+                assert (done.reply.accepted, list(done.reply.duplicates)) == (accepted, duplicates)
+                assert set(conflicts) <= set(done.reply.conflicts) <= set(duplicates)
+                assert len(done.reply.refused) == refused
+            case Flushed() | Ended():
+                reason = Reason.FORCED if isinstance(said, Flushed) else Reason.CLOSING
+                assert done.reply == Settling(model.request(said.id, reason))
+            case Ticked():
+                self.tick(said)
+            case Judged():
+                slot = model.slot
+                if slot is not None and said.token and said.token == slot.token:
+                    offered = set(Route) - (set() if slot.may_wait else {Route.WAIT})
+                    if said.judgment.route in offered:
+                        model.verdict(Route(said.judgment.route))
+                    else:
+                        model.fail(Lane.SETTLE, False, 0)
+            case Delivered():
+                work = model.work(said.lane)
+                if work is not None and said.id != "other" and said.lane is not Lane.SETTLE:
+                    (model.outbox if said.lane is Lane.DELIVER else model.dead).remove(work)
+            case Failed() | Lost() | Released():
+                work = model.work(said.lane)
+                if work is None or work.leased_until is None or work.token != said.token:
+                    return
+                if isinstance(said, Failed):
+                    model.fail(said.lane, said.permanent, said.retry_after_ms)
+                elif isinstance(said, Lost):
+                    model.lose(said.lane, self.retry_at(said.lane))
+                else:
+                    work.due_at, work.leased_until, work.token = model.now, None, 0
+            case _:
+                raise AssertionError(said)
+
+    def tick(self, said: Ticked) -> None:
+        """What a tick must do, in the model."""
+        model, lane = self.model, said.lane
+        due = model.due(lane)
+        if due is None or due > model.now:
+            return
+        work = model.work(lane)
+        if work is not None and work.leased_until is not None:
+            if said.takeover and model.lose(lane, self.retry_at(lane)):
+                self.tick(said)
+        elif work is not None:
+            model.start(lane, work)
+        else:
+            assert self.state.slot is not None, "a window was due and did not settle"
+            assert self.state.slot.window.reason in model.reasons()
+            model.settle(self.state.slot.window.reason)
+
+    def retry_at(self, lane: Lane) -> int:
+        """The instant that the jitter drew, within its bounds."""
+        work, before = work_of(self.state, lane), self.model.work(lane)
+        assert before is not None
+        if work is None or work.attempt.losses != before.losses + 1:
+            return self.model.now
+        rung = self.rules.retry_backoff_ms[0] if self.rules.retry_backoff_ms else 1000
+        least, most = self.model.now + 1, self.model.now + rung * 2**before.losses
+        assert least <= work.attempt.due_at <= most
+        return work.attempt.due_at
+
+    def compare(self) -> None:
+        """They agree on everything the model knows."""
+        state, model = self.state, self.model
+        assert [e.id for e in state.open.events] == [item.id for item in model.open]
+        assert (state.open.dropped, state.open.gap) == (model.dropped, model.gap)
+        assert state.open.size == sum(e.size for e in state.open.events)
+        assert seen_as(state.held and state.held.window) == (model.held and known_as(model.held))
+        assert seen_as(state.slot and state.slot.window) == (model.slot and known_as(model.slot))
+        assert [list(parcel.event_ids) for parcel in state.outbox] == [work.ids for work in model.outbox]
+        assert [list(dead.event_ids) for dead in state.dead] == [work.ids for work in model.dead]
+        assert state.token == model.token
+        due = due_at(state, self.rules)
+        horizon = model.held is not None and Reason.SIZE in {reason for _, reason in model.deadlines()}
+        if not (horizon and model.slot is None):
+            assert due.settle == model.due(Lane.SETTLE)
+        assert (due.deliver, due.bury) == (model.due(Lane.DELIVER), model.due(Lane.BURY))
+
+    def check_calls(self, before: ScopeState, done: Step) -> None:
+        """One judge call at a time, and only on a window that the committed state has in judgement."""
+        calls = [one for one in done.effects if isinstance(one, Judge)]
+        assert len(calls) <= 1
+        for call in calls:
+            assert done.state.slot is not None
+            assert call.window == done.state.slot.window
+            assert call.token > before.token
+            if before.slot is not None and before.slot.attempt.leased_until is not None:
+                assert before.slot.attempt.leased_until <= max(self.now, before.now)
+        for one in done.effects:
+            if isinstance(one, Log | Keep):
+                self.windows.append(one.decision.window if isinstance(one, Log) else one.window)
+
+    def check_acts(self) -> None:
+        """Every act that was accepted is in exactly one place, and the order of events is kept throughout."""
+        state = self.state
+        judged = [item.id for work in self.model.judged for item in work.items]
+        on_the_way: list[Event] = []
+        for window in (state.slot and state.slot.window, state.held and state.held.window, state.open):
+            on_the_way += window.events if window else ()
+        places = [*judged, *(e.id for e in on_the_way)]
+        accepted = iter(item.id for item in self.model.accepted)
+        assert all(id in accepted for id in places), "out of order"
+        acts = Counter(item.id for item in self.model.accepted if item.is_act)
+        there = Counter(item.id for work in self.model.judged for item in work.items if item.is_act)
+        assert acts == there + Counter(e.id for e in on_the_way if e.kind.is_act)
+
+    def check_deadline(self, said: Input, due: Due) -> None:
+        """Nothing but an act moves a deadline later."""
+        if isinstance(said, Pushed | Flushed | Ended) and due.settle is not None:
+            acts = isinstance(said, Pushed) and any(e.kind.is_act for e in said.events)
+            after = due_at(self.state, self.rules).settle
+            assert acts or (after is not None and after <= due.settle)
+
+    def replay(self) -> None:
+        """Snapshot and tail, read back, are the live state."""
+        state = codec.decode_state(self.snapshot)
+        for data in self.tail:
+            for entry in codec.decode_entries(data):
+                state = step(state, entry.input, entry.now, self.rules).state
+        assert state == self.state
+
+
+def seen_as(window: Window | None) -> tuple[object, ...] | None:
+    """What is compared of a window of `step`'s."""
+    return window and (list(window.event_ids), window.reason, window.waits, window.dropped, window.gap)
+
+
+def known_as(work: Work) -> tuple[object, ...]:
+    """The same of one of the model's."""
+    return (work.ids, work.reason, work.waits, work.dropped, work.gap)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
+from typing import Self
 
 
 class Proxy:
@@ -30,7 +31,7 @@ class Proxy:
         """Where a Redis client finds it."""
         return f"redis://127.0.0.1:{self._port}"
 
-    async def __aenter__(self) -> Proxy:
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         self._port = self._server.sockets[0].getsockname()[1]
         return self

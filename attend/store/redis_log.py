@@ -1,0 +1,191 @@
+"""The decision log in Redis: a stream whose rows carry a dense counter.
+
+The counter is what a gap is known by: a stream may lose rows at any place, by hand or in a failover, and says
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+
+from msgspec import Struct
+
+from attend.store.base import LogRow, Page, Position
+from attend.store.keys import Keys
+from attend.store.redis_link import Link
+
+TRIM_ROWS = 100
+"""Rows that one call of `trim` deletes, so that it holds the server for a moment only."""
+
+_ID = re.compile(r"\(?\d{1,19}-\d{1,19}")
+_FIRST = "0-0"
+
+
+class _Meta(Struct, frozen=True):
+    epoch: str
+    n: int
+    trimmed: int
+
+
+class _Found(Struct, frozen=True):
+    """What a range of the stream holds: attend's rows, their windows' ids, and the last id of all in it."""
+
+    rows: list[LogRow]
+    windows: list[str]
+    last: str | None
+    full: bool
+
+
+class RedisLog:
+    """The log of one prefix."""
+
+    def __init__(self, link: Link, keys: Keys) -> None:
+        self._link = link
+        self._keys = keys
+
+    async def _look(self, *command: Any) -> tuple[_Meta, Any]:
+        """The meta hash, and another command's answer at the same moment."""
+        while True:
+            stored, answer = await self._link.together(
+                ("HMGET", self._keys.meta, "epoch", "n", "trimmed"), command
+            )
+            if stored[0] is not None:
+                return _Meta(stored[0].decode(), int(stored[1] or 0), int(stored[2] or 0)), answer
+            await self.ensure_epoch()
+
+    async def ensure_epoch(self) -> None:
+        """Give the log an epoch, where it has none."""
+        await self._link.run("epoch", [self._keys.meta, self._keys.log], [new_epoch()])
+
+    async def _range(self, start: str, count: int) -> tuple[_Meta, _Found]:
+        meta, entries = await self._look("XRANGE", self._keys.log, start, "+", "COUNT", count)
+        rows: list[LogRow] = []
+        windows: list[str] = []
+        for entry_id, fields in entries:
+            # An entry that somebody else added is no row, and is passed over.
+            if fields and fields.get(b"n", b"").isdigit() and b"d" in fields:
+                rows.append(LogRow(Position(meta.epoch, int(fields[b"n"]), entry_id.decode()), fields[b"d"]))
+                windows.append(fields.get(b"w", b"").decode())
+        last = entries[-1][0].decode() if entries else None
+        return meta, _Found(rows, windows, last, len(entries) == count)
+
+    async def end(self) -> Position:
+        """The position after the newest row."""
+        meta, entries = await self._look("XREVRANGE", self._keys.log, "+", "-", "COUNT", 1)
+        if not entries:
+            return Position(meta.epoch, meta.n)
+        entry_id, fields = entries[0][0].decode(), entries[0][1]
+        own = fields.get(b"n") == str(meta.n).encode()
+        return Position(meta.epoch, meta.n, entry_id if own else f"({entry_id}")
+
+    async def start(self) -> Position:
+        """The position before the oldest row kept."""
+        meta, found = await self._range("-", 1)
+        return Position(meta.epoch, found.rows[0].position.n - 1 if found.rows else meta.n)
+
+    async def read(self, after: Position, limit: int) -> Page:
+        """Up to `limit` rows after a position, oldest first; one round trip where nothing is truncated.
+
+        Where the counter jumps inside a page, the page ends before the jump and the next one is truncated.
+        """
+        if not _ID.fullmatch(after.id):
+            return await self._from_oldest(limit)
+        anchored = after.id != _FIRST and not after.id.startswith("(")
+        # Its own row comes along, and one more tells whether there are more.
+        meta, found = await self._range("-" if after.id == _FIRST else after.id, limit + 2)
+        rows = found.rows
+        if meta.epoch != after.epoch or not 0 <= after.n <= meta.n:
+            return await self._from_oldest(limit)
+        met = anchored and bool(rows) and rows[0].position == after
+        if met:
+            rows = rows[1:]
+        elif anchored and after.n > meta.trimmed:
+            return await self._from_oldest(limit)
+        if rows:
+            first = rows[0].position.n
+            if first <= after.n and not met:
+                return await self._from_oldest(limit)
+            return _page(found, rows, limit, truncated=first != after.n + 1)
+        if found.full:
+            return Page((), Position(after.epoch, after.n, f"({found.last}"), False, True)
+        if meta.n == after.n:
+            return Page((), after, False, False)
+        if met:
+            return Page((), Position(after.epoch, meta.n, f"({found.last}"), True, False)
+        return await self._from_oldest(limit)
+
+    async def _from_oldest(self, limit: int) -> Page:
+        meta, found = await self._range("-", limit + 1)
+        if found.rows:
+            return _page(found, found.rows, limit, truncated=True)
+        return Page(
+            (), Position(meta.epoch, meta.n, f"({found.last}" if found.last else _FIRST), True, found.full
+        )
+
+    async def wait(self, after: Position, timeout_ms: int) -> bool:
+        """Whether there is something to read, now or within the time."""
+        if not _ID.fullmatch(after.id) or await self._moved(after):
+            return True
+        block_ms = max(1, timeout_ms)
+        since = after.id.lstrip("(")
+        await self._link.block(
+            block_ms, "XREAD", "COUNT", 1, "BLOCK", block_ms, "STREAMS", self._keys.log, since
+        )
+        return await self._moved(after)
+
+    async def _moved(self, after: Position) -> bool:
+        epoch, n = await self._link.call("HMGET", self._keys.meta, "epoch", "n")
+        return epoch is None or epoch.decode() != after.epoch or int(n or 0) != after.n
+
+    async def find(self, decision_id: str) -> Position | None:
+        """Where a decision's row is, or was."""
+        meta, stored = await self._look("HMGET", self._keys.window(decision_id), "n", "id")
+        if stored[0] is None or stored[1] is None:
+            return None
+        return Position(meta.epoch, int(stored[0]), stored[1].decode())
+
+    async def trim(self, max_rows: int, oldest_at: int, limit: int = 1000) -> int:
+        """Delete the oldest rows past a count or an age, with windows no lane refers to."""
+        trimmed = 0
+        while trimmed < limit:
+            some = min(TRIM_ROWS, limit - trimmed)
+            count = await self._trim(max_rows, oldest_at, some)
+            trimmed += count
+            if count < some:
+                break
+        return trimmed
+
+    async def _trim(self, max_rows: int, oldest_at: int, limit: int) -> int:
+        kept = int(await self._link.call("XLEN", self._keys.log))
+        meta, found = await self._range("-", limit)
+        old = [
+            (row, window)
+            for place, (row, window) in enumerate(zip(found.rows, found.windows, strict=True))
+            if kept - place > max_rows or int(row.position.id.partition("-")[0]) < oldest_at
+        ]
+        if not old:
+            return 0
+        keys = [self._keys.meta, self._keys.log, *(self._keys.window(window) for _, window in old)]
+        ids = [row.position.id for row, _ in old]
+        done = await self._link.run("trim", keys, [meta.epoch, meta.trimmed, old[-1][0].position.n, *ids])
+        return len(old) if done else 0
+
+
+def _page(found: _Found, rows: list[LogRow], limit: int, *, truncated: bool) -> Page:
+    """The rows up to the limit, or to where the counter jumps; with them, what else stands after them."""
+    count = 1
+    while count < min(limit, len(rows)) and rows[count].position.n == rows[count - 1].position.n + 1:
+        count += 1
+    here = rows[:count]
+    position = here[-1].position
+    more = count < len(rows) or found.full
+    if not more and found.last != position.id:
+        position = Position(position.epoch, position.n, f"({found.last}")
+    return Page(tuple(here), position, truncated, more)
+
+
+def new_epoch() -> str:
+    """An epoch that no log has had."""
+    return secrets.token_hex(8)

@@ -1,0 +1,194 @@
+--[[
+  commit: apply a group of writes, each wholly or not at all, each only where nobody else wrote first.
+
+  A write is two keys and then one for each window it names; its arguments come in the same order. All checks of a
+  write come before its first change, and that change is one that a full or read-only server refuses, so an error
+  leaves a write undone.
+
+  KEYS[1]    meta     hash    attend:{<prefix>}:meta
+  KEYS[2]    log      stream  attend:{<prefix>}:log
+  KEYS[3]    scopes   zset    attend:{<prefix>}:scopes
+  KEYS[4]    settle   zset    attend:{<prefix>}:due:settle
+  KEYS[5]    deliver  zset    attend:{<prefix>}:due:deliver
+  KEYS[6]    bury     zset    attend:{<prefix>}:due:bury
+  KEYS[7]    settle   list    attend:{<prefix>}:wake:settle
+  KEYS[8]    deliver  list    attend:{<prefix>}:wake:deliver
+  KEYS[9]    bury     list    attend:{<prefix>}:wake:bury
+  KEYS[10..] for each write
+    scope    hash    attend:{<prefix>}:s:<scope>
+    tail     list    attend:{<prefix>}:t:<scope>
+    window   hash    attend:{<prefix>}:w:<window id>, for each row, each kept window, each dropped one
+
+  ARGV[1]    epoch    str     the log's epoch, should it have none yet
+  ARGV[2..]  for each write
+    scope    str     the scope, member of the due sets
+    expected str     the version the writer read; '' means that nothing was stored
+    version  str     the version this write makes
+    at       ms      the instant of the commit
+    mode     str     'entry' appends to the tail, 'snapshot' replaces it, 'restart' replaces what is left of a lost scope
+    payload  bytes   the entry or the snapshot
+    settle   ms      the lane's due instant; '-' clears it, '' leaves it
+    deliver  ms      likewise
+    bury     ms      likewise
+    rows     int     how many rows follow, each as: id str, summary bytes, window bytes, held '1' or '0'
+    keep     int     how many kept windows follow, each as: window bytes
+    drop     int     how many dropped windows follow, each as: done '1' or '0'
+
+  Returns
+    {outcome, ...}  one for each write
+      1  ok        applied now, or by an earlier sending of the same write
+      2  conflict  the stored version is another
+      3  lost      snapshot and tail do not fit together
+      4  bad       a key of the scope holds another type
+]]
+-- @include type
+-- @include scope
+-- @include wake
+-- @include epoch
+
+local OK, CONFLICT, LOST, BAD = 1, 2, 3, 4
+
+local meta_key, log_key, scopes_key = KEYS[1], KEYS[2], KEYS[3]
+local due_keys = { KEYS[4], KEYS[5], KEYS[6] }
+local wake_keys = { KEYS[7], KEYS[8], KEYS[9] }
+
+-- For each lane the earliest due instant that sleepers can know of, and whether they must hear of an earlier one.
+local heads = {}
+local woken = {}
+
+local function set_due(lane, scope, due_at, at)
+  if due_at == '' then
+    return
+  end
+  local due_key = due_keys[lane]
+  if due_at == '-' then
+    redis.call('ZREM', due_key, scope)
+    return
+  end
+  if heads[lane] == nil then
+    heads[lane] = head_of(due_key) or false
+  end
+  redis.call('ZADD', due_key, due_at, scope)
+  local instant, head = tonumber(due_at), heads[lane]
+  if not head or instant < head or instant <= tonumber(at) then
+    woken[lane] = true
+  end
+end
+
+local function drop(window_key, done)
+  local stored = redis.call('HMGET', window_key, 'id', 'trimmed', 'win')
+  if not stored[3] then
+    return
+  end
+  if stored[2] or not stored[1] then
+    redis.call('DEL', window_key)
+    return
+  end
+  redis.call('HDEL', window_key, 'held')
+  if done == '1' then
+    redis.call('HSET', window_key, 'done', '1')
+  end
+end
+
+local function log_row(window_key, id, summary, window, held)
+  if held == '1' then
+    redis.call('HSET', window_key, 'held', '1')
+  end
+  if redis.call('HEXISTS', window_key, 'id') == 1 then
+    return
+  end
+  epoch_of(meta_key, log_key, ARGV[1])
+  local n = redis.call('HINCRBY', meta_key, 'n', 1)
+  local row = redis.call('XADD', log_key, '*', 'n', n, 'd', summary, 'w', id)
+  redis.call('HSETNX', window_key, 'win', window)
+  redis.call('HSET', window_key, 'sum', summary, 'id', row, 'n', n)
+end
+
+local function keep(window_key, window)
+  redis.call('HSETNX', window_key, 'win', window)
+  redis.call('HSET', window_key, 'held', '1')
+end
+
+-- Whether a write may be applied: nil, or the outcome that says why not.
+local function refusal(k, a, windows)
+  local expected, version, mode = ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
+  local state, stored, base, was, length = read_scope(KEYS[k], KEYS[k + 1])
+  if state == 'bad' then
+    return BAD
+  end
+  for i = k + 2, k + 1 + windows do
+    local found = redis.call('TYPE', KEYS[i]).ok
+    if found ~= 'none' and found ~= 'hash' then
+      return BAD
+    end
+  end
+  if stored == version then
+    return OK
+  end
+  if state == 'lost' then
+    return mode ~= 'restart' and LOST or nil
+  end
+  if mode ~= 'restart' and stored == expected then
+    return nil
+  end
+  if base == version or was == version or find_version(KEYS[k + 1], version, base, length) > 0 then
+    return OK
+  end
+  return CONFLICT
+end
+
+local function apply(k, a, rows, kept, dropped)
+  local scope, version, at, mode = ARGV[a], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
+  local payload = ARGV[a + 5]
+  if mode == 'entry' then
+    redis.call('HSET', KEYS[k], 'v', version)
+    redis.call('RPUSH', KEYS[k + 1], version .. ' ' .. payload)
+  else
+    redis.call('HSET', KEYS[k], 'v', version, 'sv', version, 'was', ARGV[a + 1], 'snap', payload)
+    redis.call('DEL', KEYS[k + 1])
+  end
+  redis.call('ZADD', scopes_key, at, scope)
+  for lane = 1, 3 do
+    set_due(lane, scope, ARGV[a + 5 + lane], at)
+  end
+  local window = k + 2
+  local given = a + 12
+  local drops_from, drops_given = window + rows + kept, given + rows * 4 + kept
+  for i = 0, dropped - 1 do
+    drop(KEYS[drops_from + i], ARGV[drops_given + i])
+  end
+  for _ = 1, rows do
+    log_row(KEYS[window], ARGV[given], ARGV[given + 1], ARGV[given + 2], ARGV[given + 3])
+    window, given = window + 1, given + 4
+  end
+  for _ = 1, kept do
+    keep(KEYS[window], ARGV[given])
+    window, given = window + 1, given + 1
+  end
+end
+
+local wrong =
+  wrong_type({ 'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list' })
+if wrong then
+  return wrong
+end
+
+local outcomes = {}
+local k, a = 10, 2
+while a <= #ARGV do
+  local rows, kept, dropped = tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11])
+  local windows = rows + kept + dropped
+  local refused = refusal(k, a, windows)
+  if not refused then
+    apply(k, a, rows, kept, dropped)
+  end
+  outcomes[#outcomes + 1] = refused or OK
+  k = k + 2 + windows
+  a = a + 12 + rows * 4 + kept + dropped
+end
+for lane = 1, 3 do
+  if woken[lane] then
+    leave_token(wake_keys[lane])
+  end
+end
+return outcomes

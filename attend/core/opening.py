@@ -47,9 +47,13 @@ def read_cursor(state: ScopeState, pushed: Pushed) -> ScopeState:
 
 
 def join(
-    state: ScopeState, events: list[Event], checksums: list[int], now: int, rules: Rules
+    state: ScopeState, events: list[Event], checksums: list[int], repeated: set[str], now: int, rules: Rules
 ) -> tuple[ScopeState, list[Trace]]:
-    """The state with new events in its open window and its memory, and what had to be shed for them."""
+    """The state with new events in its open window and its memory, and what had to be shed for them.
+
+    `repeated` are the ids that came with them and were known: they stay so, or the same push sent again would
+    find them forgotten in favour of its own.
+    """
     traces: list[Trace] = []
     arrived = [
         Event(event.id, event.name, event.kind, event.at, event.data_json, event.text, now)
@@ -70,7 +74,7 @@ def join(
     for event, check in zip(arrived, checksums, strict=True):
         seen[event.id] = check
     state = replace(state, open=window)
-    return replace(state, seen=_remembered(state, seen, rules.seen_count)), traces
+    return replace(state, seen=_remembered(state, seen, repeated, rules.seen_count)), traces
 
 
 def without_oldest(events: Iterable[Event], count: int) -> tuple[Event, ...]:
@@ -132,13 +136,13 @@ def _drop(scope: str, window: OpenWindow, count: int, why: str, traces: list[Tra
     return replace(window, events=kept, size=size, dropped=window.dropped + count)
 
 
-def _remembered(state: ScopeState, seen: dict[str, int], count: int) -> dict[str, int]:
-    """`seen` cut to its last `count` ids, and those older ones that something of the scope still holds."""
+def _remembered(state: ScopeState, seen: dict[str, int], repeated: set[str], count: int) -> dict[str, int]:
+    """`seen` cut to its last `count` ids, the older ones that the scope still holds, and the repeated."""
     excess = len(seen) - count
     if excess <= 0:
         return seen
-    live = _live_ids(state)
-    for event_id in [known for known in islice(seen, excess) if known not in live]:
+    kept = _live_ids(state) | repeated
+    for event_id in [known for known in islice(seen, excess) if known not in kept]:
         del seen[event_id]
     return seen
 

@@ -129,7 +129,8 @@ def _push(state: ScopeState, pushed: Pushed, now: int, rules: Rules) -> tuple[Mo
     after = read_cursor(state, pushed)
     if not events:
         return (after, ()), taken
-    after, traces = join(after, events, list(fresh.values()), now, rules)
+    repeated = {pushed.events[position].id for position in duplicates}
+    after, traces = join(after, events, list(fresh.values()), repeated, now, rules)
     return (after, tuple(traces)), taken
 
 

@@ -1,0 +1,67 @@
+"""The Litestar app: which route is whose, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, Request, Response, asgi
+from litestar.exceptions import HTTPException
+from litestar.middleware import DefineMiddleware
+from litestar.types import ASGIApp
+
+from attend.api.answer import Problem
+from attend.api.auth import Gate, Principal
+from attend.api.codes import RequestCode
+from attend.api.health import Health
+from attend.api.ingest import Ingest
+from attend.api.mcp import Endpoint
+from attend.api.settings import ApiSettings
+from attend.api.stopping import Stopping
+from attend.app import Attend
+
+
+def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
+    """HTTP and MCP for an app, as an ASGI application that starts the app when it starts.
+
+    `state.stopping.begin()` ends open streams and waits; call it before the server stops. An application is
+    started once: build another for another run.
+    """
+    settings = settings or ApiSettings()
+    stopping = Stopping(app.feed)
+    health = Health(app, stopping)
+    endpoint = Endpoint(app, settings, stopping)
+    tokens = [] if settings.token is None else [(settings.token, Principal("token"))]
+
+    @asynccontextmanager
+    async def lifespan(_: Litestar) -> AsyncIterator[None]:
+        await app.start()
+        await app.feed.start()
+        async with endpoint.run():
+            yield
+
+    made = Litestar(
+        route_handlers=[
+            _route("/v1/ingest", Ingest(app, settings)),
+            _route("/healthz", health.alive),
+            _route("/readyz", health.ready),
+            asgi("/mcp", is_mount=True, copy_scope=True)(endpoint),
+        ],
+        middleware=[DefineMiddleware(Gate, tokens=tokens, hosts=settings.hosts)],
+        exception_handlers={HTTPException: _turned_away},
+        lifespan=[lifespan],
+        openapi_config=None,
+        logging_config=None,
+    )
+    made.state.stopping = stopping
+    return made
+
+
+def _route(path: str, handler: ASGIApp) -> Any:
+    return asgi(path, copy_scope=True)(handler)
+
+
+def _turned_away(_: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
+    code = {405: RequestCode.METHOD_NOT_ALLOWED}.get(error.status_code, RequestCode.NOT_FOUND)
+    return Response(Problem(code, error.detail), status_code=error.status_code)

@@ -1,0 +1,179 @@
+"""Request bodies, read within their limits: size, what gzip expands to, time, and what is in hand at once."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attend.api.answer import GoneError, Receive, Refused, Scope
+from attend.api.codes import RequestCode
+
+_STEP = 1024 * 1024
+"""What gzip may expand to before other requests get a turn."""
+_DRAIN_MS = 3000
+
+
+class Flight:
+    """What is being taken in at once by this process: requests, and bytes of their bodies."""
+
+    def __init__(self, max_bytes: int, max_requests: int) -> None:
+        self.max_bytes = max_bytes
+        self.max_requests = max_requests
+        self.bytes = 0
+        self.requests = 0
+
+    @contextmanager
+    def board(self) -> Iterator[Ticket]:
+        """A request's place. Raises `Refused` (429) where there is none."""
+        if self.requests >= self.max_requests:
+            raise _busy(f"{self.requests} requests are being taken in")
+        ticket = Ticket(self)
+        self.requests += 1
+        try:
+            yield ticket
+        finally:
+            self.requests -= 1
+            self.bytes -= ticket.bytes
+
+
+class Ticket:
+    """What one request holds of a `Flight`."""
+
+    def __init__(self, flight: Flight) -> None:
+        self._flight = flight
+        self.bytes = 0
+
+    def hold(self, size: int) -> None:
+        """Count bytes in. Raises `Refused` (429) when there are too many, unless this request is alone."""
+        self._flight.bytes += size
+        self.bytes += size
+        if self._flight.bytes > self._flight.max_bytes and self._flight.bytes > self.bytes:
+            raise _busy(f"{self._flight.bytes} bytes are being taken in")
+
+
+def _busy(what: str) -> Refused:
+    return Refused(429, RequestCode.BUSY, f"{what}, which is the most; try again", retry_after_ms=1000)
+
+
+async def read_body(
+    scope: Scope, receive: Receive, ticket: Ticket, *, max_body: int, deadline_ms: int
+) -> bytes | bytearray:
+    """The whole body, expanded where it is gzip.
+
+    Raises `Refused` with 400, 408, 413, 415 or 429, `GoneError` when the client goes away. A body that is refused
+    for its size is still read for a short while, and thrown away, so that its sender gets to see the answer.
+    """
+    headers = _headers(scope, b"content-encoding", b"content-length")
+    encoding = headers[b"content-encoding"].strip().lower()
+    if encoding not in (b"", b"identity", b"gzip", b"x-gzip"):
+        raise Refused(
+            415,
+            RequestCode.UNSUPPORTED_ENCODING,
+            "Content-Encoding may be gzip or identity",
+            headers=[(b"accept-encoding", b"gzip")],
+        )
+    try:
+        async with asyncio.timeout(deadline_ms / 1000):
+            try:
+                declared = headers[b"content-length"]
+                if declared.isdigit() and int(declared) > max_body:
+                    raise _too_large(max_body)
+                return await _read(receive, ticket, max_body, gzip=encoding.endswith(b"gzip"))
+            except Refused:
+                await _drain(receive, max_body)
+                raise
+    except TimeoutError:
+        raise Refused(
+            408,
+            RequestCode.BODY_TIMEOUT,
+            f"the body did not arrive within {deadline_ms} ms",
+            headers=[(b"connection", b"close")],
+        ) from None
+
+
+def _headers(scope: Scope, *names: bytes) -> dict[bytes, bytes]:
+    found = dict.fromkeys(names, b"")
+    for name, value in scope["headers"]:
+        if name in found:
+            found[name] = value
+    return found
+
+
+async def _read(receive: Receive, ticket: Ticket, max_body: int, *, gzip: bool) -> bytes | bytearray:
+    body = bytearray()
+    unzip = _Gunzip(max_body) if gzip else None
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise GoneError
+        chunk = message.get("body", b"")
+        more = message.get("more_body", False)
+        if unzip is not None:
+            held = len(body)
+            await unzip.feed(chunk, body)
+            ticket.hold(len(body) - held)
+            if not more:
+                unzip.end()
+                return body
+        elif not body and not more:
+            ticket.hold(len(chunk))
+            if len(chunk) > max_body:
+                raise _too_large(max_body)
+            return chunk
+        else:
+            ticket.hold(len(chunk))
+            body += chunk
+            if len(body) > max_body:
+                raise _too_large(max_body)
+            if not more:
+                return body
+
+
+async def _drain(receive: Receive, most: int) -> None:
+    try:
+        async with asyncio.timeout(_DRAIN_MS / 1000):
+            while most > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                most -= len(message.get("body", b""))
+    except TimeoutError:
+        return
+
+
+class _Gunzip:
+    """Expands gzip as it comes, one member or several, up to a limit."""
+
+    def __init__(self, max_body: int) -> None:
+        self._max = max_body
+        self._member: zlib._Decompress | None = None
+
+    async def feed(self, chunk: bytes, body: bytearray) -> None:
+        left = chunk
+        while left:
+            if self._member is None or self._member.eof:
+                self._member = zlib.decompressobj(wbits=31)
+            try:
+                body += self._member.decompress(left, _STEP)
+            except zlib.error as error:
+                raise Refused(400, RequestCode.BAD_ENCODING, f"the body is not gzip: {error}") from None
+            if len(body) > self._max:
+                raise _too_large(self._max)
+            left = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            if left:
+                await asyncio.sleep(0)
+
+    def end(self) -> None:
+        if self._member is None or not self._member.eof:
+            raise Refused(400, RequestCode.BAD_ENCODING, "the body is gzip that ends in the middle")
+
+
+def _too_large(max_body: int) -> Refused:
+    return Refused(
+        413,
+        RequestCode.BODY_TOO_LARGE,
+        f"the body, or what it expands to, is over {max_body} bytes; send it in parts",
+        headers=[(b"connection", b"close")],
+    )

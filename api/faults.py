@@ -1,0 +1,60 @@
+"""The errors of MCP that attend raises, in one table: their numbers are not settled for everyone yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+
+PROFILES: dict[str, dict[str, int]] = {
+    "sep-3415": {"NotFound": -32023, "Forbidden": -32024, "ResourceExhausted": -32025, "Unsupported": -32026},
+    "openai": {"NotFound": -32011, "Forbidden": -32012, "ResourceExhausted": -32013, "Unsupported": -32014},
+}
+"""Each set of numbers by its name: SEP-3415's, and those of the sketch before it, which ChatGPT reads."""
+
+
+class Faults:
+    """Makes the errors, with the numbers of one profile."""
+
+    def __init__(self, profile: str) -> None:
+        self._numbers = PROFILES[profile]
+
+    def unknown_event(self, name: str) -> MCPError:
+        """There is no event type of this name."""
+        return MCPError(self._numbers["NotFound"], f"There is no event {name!r}", {"kind": "event"})
+
+    def unknown_subscription(self) -> MCPError:
+        """There is nothing to unsubscribe."""
+        return MCPError(self._numbers["NotFound"], "There is no such subscription", {"kind": "subscription"})
+
+    def unsupported_mode(self, mode: str) -> MCPError:
+        """The event type is not delivered this way."""
+        return MCPError(
+            self._numbers["Unsupported"],
+            f"{mode} is not offered; poll and push are",
+            {"feature": "deliveryMode", "value": mode},
+        )
+
+
+def invalid(message: str) -> MCPError:
+    """The request's parameters are wrong."""
+    return MCPError(INVALID_PARAMS, message)
+
+
+def no_method(method: str) -> MCPError:
+    """The method does not exist, or not for this protocol version."""
+    return MCPError(METHOD_NOT_FOUND, "Method not found", method)
+
+
+def unavailable() -> MCPError:
+    """The log cannot be read now."""
+    return MCPError(INTERNAL_ERROR, "The decision log cannot be read now; try again", {"retryAfterMs": 1000})
+
+
+def frame(error: MCPError) -> dict[str, Any]:
+    """An error as a notification carries it."""
+    found: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        found["data"] = error.data
+    return found

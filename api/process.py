@@ -1,0 +1,78 @@
+"""The API as a process of its own: `attend api`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import uvicorn
+
+from attend.api.server import Server, serve
+from attend.api.settings import ApiSettings
+from attend.app import Attend
+from attend.deployment import app_of
+from attend.settings import Settings
+
+
+def api_settings(settings: Settings) -> ApiSettings:
+    """What of a deployment's settings the API is told."""
+    return ApiSettings(
+        token=settings.token,
+        hosts=settings.allow_hosts,
+        max_body=settings.max_body,
+        max_line=settings.max_line,
+        body_deadline_ms=settings.body_deadline_ms,
+        max_in_flight_bytes=settings.max_in_flight_bytes,
+        max_in_flight_requests=settings.max_in_flight_requests,
+        heartbeat_ms=settings.heartbeat_ms,
+        poll_ms=settings.poll_ms,
+        shutdown_grace_ms=settings.shutdown_grace_ms,
+    )
+
+
+def server_of(settings: Settings, app: Attend) -> Server:
+    """A deployment's server for an app, starting; workers elsewhere judge and deliver. Raises as `serve` does."""
+    return serve(
+        app,
+        api_settings(settings),
+        host=settings.host,
+        port=settings.port,
+        socket=settings.socket,
+        run=False,
+    )
+
+
+def start_line(server: Server) -> str:
+    """What a process says once it serves."""
+    url = server.url()
+    return f"attend serving {url}  (ingest POST {url}/v1/ingest, MCP {url}/mcp)"
+
+
+def run_api(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; workers elsewhere judge and deliver.
+
+    Raises `ConfigError` for settings that cannot be used, `StoreUnavailableError` where the store cannot be
+    reached.
+    """
+    loop_factory = uvicorn.Config("", log_config=None).get_loop_factory()
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    app = app_of(settings)
+    try:
+        server = server_of(settings, app)
+        await server.ready()
+        print(start_line(server), flush=True)
+        ended = asyncio.create_task(server.ended())
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        await server.close()
+        await ended
+    finally:
+        await app.close()

@@ -1,0 +1,28 @@
+"""What the API is told."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+MIB = 1024 * 1024
+
+
+class ApiSettings(Struct, frozen=True, kw_only=True):
+    """Times are milliseconds, sizes bytes.
+
+    `token` is what every request to ingest and MCP must carry, None for none. `hosts` are the names that a Host
+    header may have beside the loopback ones, with or without a port. `errors` picks the numbers of MCP errors:
+    `sep-3415`, or `openai` for clients that still expect the draft's.
+    """
+
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    max_body: int = 32 * MIB
+    max_line: int = MIB
+    body_deadline_ms: int = 30_000
+    max_in_flight_bytes: int = 64 * MIB
+    max_in_flight_requests: int = 1000
+    heartbeat_ms: int = 15_000
+    poll_ms: int = 1000
+    shutdown_grace_ms: int = 5000
+    errors: str = "sep-3415"

@@ -1,0 +1,32 @@
+"""The end of a server's life, told to everything that would otherwise go on."""
+
+from __future__ import annotations
+
+import asyncio
+
+from attend.feed import Feed
+
+
+class Stopping:
+    """Says whether the server is shutting down, and ends waits when it begins to."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._begun = asyncio.Event()
+
+    def __call__(self) -> bool:
+        """Whether it has begun."""
+        return self._begun.is_set()
+
+    def begin(self) -> None:
+        """Begin: streams end, and waits return what they have."""
+        self._begun.set()
+        self._feed.wake()
+
+    async def wait(self, ms: float) -> None:
+        """Wait this long, or until it begins."""
+        try:
+            async with asyncio.timeout(ms / 1000):
+                await self._begun.wait()
+        except TimeoutError:
+            pass

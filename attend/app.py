@@ -1,0 +1,258 @@
+"""attend in your own process: push events, have decisions delivered."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Literal, Self
+
+from attend.call import Calls, Capture, Context, Isolation
+from attend.clock import Clock, SystemClock
+from attend.configured import dead_letter_of, judge_named, named, rules_of, sink_of, store_at
+from attend.core.event import NewEvent, check_id, check_scope
+from attend.core.input import Ended, Flushed, Pushed
+from attend.core.kinds import Kinds
+from attend.core.rules import Rules
+from attend.core.step import Settling, Taken
+from attend.core.types import DeadLetter, Decision, Event, Kind
+from attend.engine import Applied, Engine
+from attend.errors import EventError, OutboxFullError
+from attend.feed import Feed
+from attend.judges.base import Judge
+from attend.judges.rule import rule
+from attend.runner import SLOTS, Runner
+from attend.settings import Settings
+from attend.sinks.base import Sink
+from attend.source import Emit, Source, Sources
+from attend.store.base import ScopeStore
+from attend.store.memory import MemoryStore
+from attend.trace import EventRefused, Observer
+
+NewEvents = Iterable[NewEvent | Mapping[str, Any]]
+
+
+class Attend:
+    """Takes events, settles them into windows, has them judged and delivers the decisions.
+
+    `kind` maps event names (or globs) to kinds, or is a function from a `NewEvent` to one. `sink` is an object
+    with `deliver`, such as `routes(...)` makes, or `"log"`; without one decisions are only logged. `dead_letter`
+    is called with each window that was given up on; without one they are kept. `settle` overrides the defaults of
+    `Rules`. `context` gives the judge facts, `capture` images. `observe` is told of every trace. Give every
+    process that shares a store the same `kind`, `judge` and `settle`.
+
+    Raises `ConfigError` with everything that is wrong.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ScopeStore | None = None,
+        kind: Mapping[str, str] | Callable[[NewEvent], str] | None = None,
+        default_kind: str = Kind.CONSEQUENCE,
+        judge: Judge = rule,
+        sink: Sink | Callable[[Decision], Awaitable[object] | object] | Literal["log"] | None = None,
+        dead_letter: Callable[[DeadLetter], Awaitable[object] | object] | Literal["log"] | None = None,
+        settle: Mapping[str, Any] | Rules | None = None,
+        act_threshold: float | None = None,
+        window_share: float = 0.5,
+        guidance: str | None = None,
+        predicates: Mapping[str, str] | None = None,
+        context: Context | None = None,
+        capture: Capture | None = None,
+        observe: Observer | None = None,
+        clock: Clock | None = None,
+        slots: int = SLOTS,
+        grace_ms: int = 3000,
+        patience_ms: int = 5000,
+        isolation: Isolation | None = None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.store = store if store is not None else MemoryStore(self.clock)
+        self._kind = kind if callable(kind) else None
+        self._kinds = Kinds(None if callable(kind) else kind, default_kind)
+        found_sink, handler = sink_of(sink), dead_letter_of(dead_letter)
+        self.rules = rules_of(
+            settle,
+            judge=judge,
+            act_threshold=act_threshold,
+            window_share=window_share,
+            sink=found_sink is not None,
+            dead_letter=handler is not None,
+        )
+        self._calls = Calls(
+            judge=judge,
+            sink=found_sink,
+            dead_letter=handler,
+            guidance=guidance,
+            predicates=dict(predicates or {}),
+            context=context,
+            capture=capture,
+            isolation=isolation,
+        )
+        self._slots = slots
+        self._grace_ms = grace_ms
+        self.engine = Engine(self.store, self.rules, self.clock, observe, patience_ms=patience_ms)
+        self.feed = Feed(self.store.log, self.clock)
+        self._sources = Sources(self.engine)
+
+    async def start(self) -> None:
+        """Open the store. Idempotent; whatever needs it does it. Raises `StoreUnavailableError`."""
+        await self.engine.start()
+
+    async def close(self) -> None:
+        """Let go of the store. Idempotent."""
+        await self.feed.close()
+        await self.engine.close()
+        await self.store.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    def kind_of(self, event: NewEvent) -> Kind:
+        """An event's kind. Raises `EventError` (code `bad_kind`) when the kind function raises or names none."""
+        if self._kind is None:
+            return self._kinds(event.name)
+        try:
+            found = self._kind(event)
+        except Exception as error:
+            raise EventError(
+                "bad_kind", f"the kind function raised {type(error).__name__}: {error}"
+            ) from error
+        try:
+            return Kind(found)
+        except ValueError as error:
+            problem = f"the kind function gave {found!r}, it must give one of {', '.join(Kind)}"
+            raise EventError("bad_kind", problem) from error
+
+    def accept(self, event: NewEvent | Mapping[str, Any]) -> Event:
+        """An event with its kind, and with an id and an `at` where it came without. Raises `EventError`."""
+        new = event if isinstance(event, NewEvent) else NewEvent.of(event)
+        kind = self.kind_of(new)
+        return Event(
+            id=secrets.token_hex(12) if new.id is None else new.id,
+            name=new.name,
+            kind=kind,
+            at=self.clock.now() if new.at is None else new.at,
+            data_json=new.data_json,
+            text=new.text,
+        )
+
+    async def push(self, scope: str, events: NewEvents) -> Taken:
+        """Take events into a scope, in one commit; returns once they are stored.
+
+        An event is a `NewEvent` or a mapping with `name` and, where you have them, `id`, `at`, `data` and `text`.
+        Events whose id is known already are duplicates and change nothing, so a push may be sent again.
+
+        Raises `EventError` for a bad event, once its neighbours are taken; `OutboxFullError`, `ConflictError` or
+        `StoreUnavailableError` with none taken, though after the last they may turn out to have been.
+        """
+        check_scope(scope)
+        accepted: list[Event] = []
+        problem: EventError | None = None
+        for position, event in enumerate(events):
+            try:
+                accepted.append(self.accept(event))
+            except EventError as error:
+                problem = problem or EventError(error.code, f"event {position}: {error}")
+        taken = Taken(0)
+        if accepted or problem is None:
+            taken = await self._push(scope, Pushed(tuple(accepted)))
+        if problem is not None:
+            raise problem
+        return taken
+
+    async def flush(self, scope: str, *, id: str | None = None) -> bool:
+        """Settle what is open and held, now, without `wait` on offer. False when there was nothing.
+
+        `id` names the request: sent again under the same one, it has the first one's outcome and does nothing.
+        """
+        check_scope(scope)
+        return await self._request(scope, Flushed(secrets.token_hex(12) if id is None else check_id(id)))
+
+    async def end(self, scope: str, *, id: str | None = None) -> bool:
+        """Settle what is open and held as `closing`: the unit is over. Otherwise as `flush`."""
+        check_scope(scope)
+        return await self._request(scope, Ended(secrets.token_hex(12) if id is None else check_id(id)))
+
+    async def run(self) -> None:
+        """Settle, judge and deliver until cancelled; then calls in hand get a grace, and leases are handed back."""
+        await self.start()
+        await Runner(self.engine, self._calls, slots=self._slots, grace_ms=self._grace_ms).run()
+
+    async def attach(self, scope: str, source: Source) -> None:
+        """Read a source into a scope, from its committed cursor on, until it ends.
+
+        While it fails it is run again, after the rungs of `retry_backoff_ms`, the last one repeated. Raises
+        `PermanentError` where the source does, and `AlreadyAttachedError` for a second source of one key.
+        """
+        check_scope(scope)
+        await self.start()
+        await self._sources.attach(scope, source, lambda key: self._emit(scope, key))
+
+    def _emit(self, scope: str, key: str) -> Emit:
+        async def emit(events: NewEvents, cursor: str | None, *, gap: bool = False) -> Taken:
+            accepted: list[Event] = []
+            for event in events:
+                try:
+                    accepted.append(self.accept(event))
+                except EventError as error:
+                    self.engine.observe(EventRefused(scope, key, error.code, str(error)))
+            return await self._push(scope, Pushed(tuple(accepted), key, cursor, gap))
+
+        return emit
+
+    async def _push(self, scope: str, pushed: Pushed) -> Taken:
+        await self.start()
+        applied = await self.engine.apply(scope, (pushed,))
+        taken = applied.replies[0]
+        assert isinstance(taken, Taken)
+        if taken.full is not None:
+            raise OutboxFullError(scope, taken.full, _size(applied, taken.full))
+        return taken
+
+    async def _request(self, scope: str, request: Flushed | Ended) -> bool:
+        await self.start()
+        settling = (await self.engine.apply(scope, (request,))).replies[0]
+        assert isinstance(settling, Settling)
+        return settling.settled
+
+
+def _size(applied: Applied, lane: str) -> int:
+    return len(applied.state.outbox if lane == "outbox" else applied.state.dead)
+
+
+def from_settings(
+    settings: Settings,
+    store: ScopeStore | None = None,
+    *,
+    observe: Observer | None = None,
+    isolation: Isolation | None = None,
+) -> Attend:
+    """What a deployment's settings describe, on its store or the one given.
+
+    Without either it is in memory. Raises `ConfigError` with what cannot be found or used.
+    """
+    if store is None and settings.store not in (None, "memory"):
+        store = store_at(settings.store or "", settings.prefix)
+    sink, dead_letter = settings.sink, settings.dead_letter
+    return Attend(
+        store=store,
+        kind=settings.kinds,
+        default_kind=settings.default_kind,
+        judge=judge_named(settings.judge),
+        sink=None if sink is None else "log" if sink == "log" else named("sink", sink),
+        dead_letter=None
+        if dead_letter is None
+        else "log"
+        if dead_letter == "log"
+        else named("dead_letter", dead_letter),
+        settle=settings.rules,
+        observe=observe,
+        slots=settings.concurrency,
+        grace_ms=max(500, settings.shutdown_grace_ms - 2000),
+        isolation=isolation,
+    )

@@ -1,0 +1,139 @@
+"""What a deployment's settings name: judges, sinks and stores, found and put together.
+
+Every process of a deployment builds the same, so that all step scopes with the same rules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from attend.core.rules import Rules, window_budget
+from attend.core.types import DeadLetter, Decision
+from attend.errors import ConfigError
+from attend.judges.base import Judge
+from attend.judges.rule import rule
+from attend.sinks.base import DeadLetterHandler, Sink
+from attend.sinks.log import LogSink, log_dead_letter
+from attend.store.base import ScopeStore
+
+
+class _FunctionSink:
+    def __init__(self, deliver: Callable[[Decision], Any]) -> None:
+        self._deliver = deliver
+
+    async def deliver(self, decision: Decision) -> None:
+        outcome = self._deliver(decision)
+        if inspect.isawaitable(outcome):
+            await outcome
+
+
+def sink_of(sink: Sink | Callable[[Decision], Awaitable[object] | object] | str | None) -> Sink | None:
+    """A sink from what stands for one: an object with `deliver`, a function, or `"log"`. Raises `ConfigError`."""
+    if sink is None:
+        return None
+    if sink == "log":
+        return LogSink()
+    if hasattr(sink, "deliver"):
+        return cast("Sink", sink)
+    if callable(sink):
+        return _FunctionSink(sink)
+    raise ConfigError(f'sink is {sink!r}, it must have `deliver`, be a function or "log"')
+
+
+def dead_letter_of(
+    handler: Callable[[DeadLetter], Awaitable[object] | object] | str | None,
+) -> DeadLetterHandler | None:
+    """A dead-letter handler from a function, async or plain, or `"log"`. Raises `ConfigError`."""
+    if handler is None:
+        return None
+    if handler == "log":
+        return log_dead_letter
+    if not callable(handler):
+        raise ConfigError(f'dead_letter is {handler!r}, it must be a function or "log"')
+
+    async def handle(letter: DeadLetter, /) -> None:
+        outcome = handler(letter)
+        if inspect.isawaitable(outcome):
+            await outcome
+
+    return handle
+
+
+def rules_of(
+    settle: Mapping[str, Any] | Rules | None,
+    *,
+    judge: Judge,
+    act_threshold: float | None,
+    window_share: float,
+    sink: bool,
+    dead_letter: bool,
+) -> Rules:
+    """The rules that settings add up to.
+
+    A judge that declares `context_tokens` bounds windows, unless `max_window_bytes` is given. Raises
+    `ConfigError` with every problem.
+    """
+    if isinstance(settle, Rules):
+        rules = settle
+    else:
+        given = dict(settle or {})
+        problems = [
+            f"settle has no {name!r}; it has {', '.join(Rules.__struct_fields__)}"
+            for name in given
+            if name not in Rules.__struct_fields__
+        ]
+        if problems:
+            raise ConfigError(*problems)
+        try:
+            rules = msgspec.convert(given, Rules)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"settle: {error}") from error
+    changes: dict[str, Any] = {"sink": sink or rules.sink, "dead_letter": dead_letter or rules.dead_letter}
+    if act_threshold is not None:
+        changes["act_threshold"] = act_threshold
+    tokens = getattr(judge, "context_tokens", None)
+    if tokens is not None and rules.max_window_bytes == Rules().max_window_bytes:
+        changes["max_window_bytes"] = window_budget(tokens, window_share=window_share)
+    rules = msgspec.structs.replace(rules, **changes)
+    if problems := rules.problems():
+        raise ConfigError(*problems)
+    return rules
+
+
+def judge_named(name: str) -> Judge:
+    """`rule`, or a judge as `module:name`. Raises `ConfigError`."""
+    if name == "rule":
+        return rule
+    judge = named("judge", name)
+    if not callable(judge):
+        raise ConfigError(f"judge {name} is {type(judge).__name__}, it must be an async function")
+    return cast("Judge", judge)
+
+
+def named(what: str, reference: str) -> Any:
+    """The object that `module:name` stands for, looked for in the working folder too. Raises `ConfigError`."""
+    module_name, _, name = reference.partition(":")
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise ConfigError(f"{what} {reference}: {type(error).__name__}: {error}") from error
+    return found
+
+
+def store_at(url: str, prefix: str) -> ScopeStore:
+    """The Redis store at a URL. Raises `ConfigError` for a URL it cannot be."""
+    # Whoever keeps scopes in memory needs no Redis client.
+    from attend.store.redis import RedisStore
+
+    return RedisStore(url, prefix=prefix)

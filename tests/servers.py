@@ -9,8 +9,10 @@ import subprocess
 import time
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
+from redis import Redis
 
 
 def bundled_binary() -> str:
@@ -124,3 +126,8 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def plain_client(url: str) -> Any:
+    """A blocking client, to look at a server's keys from the side; it is a context manager."""
+    return Redis.from_url(url)  # pyright: ignore[reportUnknownMemberType]

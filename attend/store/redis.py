@@ -98,7 +98,9 @@ class RedisStore:
         arguments: list[Any] = [new_epoch()]
         for write in writes:
             keys += (names.scope(write.scope), names.tail(write.scope))
-            keys += [names.window(named.id) for named in (*write.rows, *write.keep, *write.drop)]
+            keys += [names.window(row.id) for row in write.rows]
+            keys += [names.window(kept.id) for kept in write.keep]
+            keys += [names.window(dropped.id) for dropped in write.drop]
             mode = "restart" if write.restart else "entry" if write.snapshot is None else "snapshot"
             payload = write.entry if write.snapshot is None else write.snapshot
             arguments += (write.scope, write.expected, write.version, write.at, mode, payload)

@@ -16,6 +16,7 @@ from redis.backoff import NoBackoff
 
 from attend.errors import ConfigError
 from attend.store import scripts
+from attend.store.redis_connection import pack_in_c
 from attend.store.redis_errors import translated
 
 
@@ -54,6 +55,7 @@ class Link:
             socket_timeout=timeout,
             socket_connect_timeout=self._timeout,
         )
+        pack_in_c(pool)
         client: Any = Redis(connection_pool=pool)
         self._owned.append(client)
         return client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ SERVERS = ["valkey", "redis_server", "other"]
 
 
 @asynccontextmanager
-async def client_of(url: str) -> AsyncIterator[Any]:
+async def client_of(url: str) -> AsyncGenerator[Any, None]:
     """A plain client on a flushed server, to look at keys and to break them."""
     client: Any = Redis.from_url(url)  # pyright: ignore[reportUnknownMemberType]
     try:

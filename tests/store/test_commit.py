@@ -168,7 +168,7 @@ async def test_idle_scopes_are_those_of_long_ago_oldest_first(store: ScopeStore)
 
 
 async def test_a_scope_that_is_removed_is_as_if_never_stored(store: ScopeStore) -> None:
-    version = await committed(store, snapshot=b"snap", due={lane: AT for lane in Lane})
+    version = await committed(store, snapshot=b"snap", due=dict.fromkeys(Lane, AT))
     await committed(store, expected=version, entry=b"first")
     assert await store.remove("a")
     assert await stored(store, have=version) == Loaded(Outcome.OK)

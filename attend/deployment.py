@@ -1,4 +1,4 @@
-"""From settings to a running app: the judge, sink and handler they name, and the store they point to.
+"""From settings to an app: the judge, sink and handler they name, and the store they point to.
 
 Every process of a deployment builds its app here, so that all of them step scopes with the same rules.
 """
@@ -9,40 +9,58 @@ import importlib
 from typing import Any
 
 from attend.app import Attend
+from attend.call import Isolation
 from attend.errors import ConfigError
 from attend.judges.rule import rule
 from attend.settings import Settings
-from attend.store.redis import RedisStore
+from attend.store.base import ScopeStore
+from attend.trace import Observer
+
+_CLOSING_MS = 2000
+"""What is left of a shutdown's grace for handing leases back, once calls in hand had the rest."""
 
 
-def app_of(settings: Settings) -> Attend:
-    """The app of a process. Raises `ConfigError` with every name that leads nowhere.
+def app_of(
+    settings: Settings,
+    store: ScopeStore | None = None,
+    *,
+    observe: Observer | None = None,
+    isolation: Isolation | None = None,
+) -> Attend:
+    """The app of a process, on the store given or the one at the settings' URL; in memory without either.
 
-    `settings.store` must be a URL by now: who serves with the bundled server has started it.
+    Raises `ConfigError` with every name that leads nowhere.
     """
-    named = references(settings)
-    assert settings.store is not None, "the bundled server has a URL once it is started"
+    found = references(settings)
+    if store is None and settings.store not in (None, "memory"):
+        # Whoever keeps scopes in memory needs no Redis client.
+        from attend.store.redis import RedisStore
+
+        store = RedisStore(settings.store or "", prefix=settings.prefix)
     return Attend(
-        store=RedisStore(settings.store, prefix=settings.prefix),
+        store=store,
         kind=settings.kinds,
         default_kind=settings.default_kind,
-        judge=named["judge"],
-        sink=named["sink"],
-        dead_letter=named["dead_letter"],
-        settle=settings.settle,
-        act_threshold=settings.act_threshold,
+        judge=found["judge"],
+        sink=found["sink"],
+        dead_letter=found["dead_letter"],
+        settle=settings.rules,
+        observe=observe,
+        slots=settings.concurrency,
+        grace_ms=max(500, settings.shutdown_grace_ms - _CLOSING_MS),
+        isolation=isolation,
     )
 
 
 def references(settings: Settings) -> dict[str, Any]:
     """What `judge`, `sink` and `dead_letter` name. Raises `ConfigError` with every name that leads nowhere."""
     problems: list[str] = []
-    named = {
+    found = {
         name: _named(name, getattr(settings, name), problems) for name in ("judge", "sink", "dead_letter")
     }
     if problems:
         raise ConfigError(*problems)
-    return named
+    return found
 
 
 def _named(name: str, text: str | None, problems: list[str]) -> Any:
@@ -60,6 +78,6 @@ def _named(name: str, text: str | None, problems: list[str]) -> Any:
             problems.append(f"{place}: {module} has no {path}")
             return None
         found = getattr(found, part)
-    if name != "sink" and not callable(found):
+    if not callable(found) and not (name == "sink" and hasattr(found, "deliver")):
         problems.append(f"{place}: {text} cannot be called")
     return found

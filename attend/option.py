@@ -257,6 +257,11 @@ def _settle_value(name: str, value: Any, problems: list[str]) -> Any:
         return None
 
 
+def folder(texts: Sequence[str]) -> str:
+    """A folder, whether it is there or not."""
+    return os.path.abspath(os.path.expanduser(word(texts)))
+
+
 def socket(texts: Sequence[str]) -> str:
     """A path that the system takes for a unix socket."""
     text = os.path.abspath(os.path.expanduser(word(texts)))

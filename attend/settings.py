@@ -146,7 +146,7 @@ OPTIONS: tuple[Option, ...] = (
         "`memory`, or the URL of a server: `redis://`, `rediss://`, `unix://`",
         "bundled",
     ),
-    Option("data", option.word, "folder of the bundled server's data", "the user's data folder"),
+    Option("data", option.folder, "folder of the bundled server's data", "the user's data folder"),
     Option("prefix", option.prefix, "what every key starts with, to share one server", "default"),
     Option("judge", option.reference("rule"), "`rule`, or a judge of yours as `module:name`", "rule"),
     Option("kinds", option.kinds, "event name to kind, as JSON or a file of it; names may be globs", "none"),

@@ -38,14 +38,19 @@ class Crew:
         for number in range(1, self._count + 1):
             self._ready[number] = asyncio.Event()
             self._keepers.append(asyncio.create_task(self._keep(number)))
-        refused = asyncio.create_task(self._refused.wait())
-        ready = asyncio.gather(*(event.wait() for event in self._ready.values()))
+        refused: asyncio.Task[bool] = asyncio.create_task(self._refused.wait())
+        ready = asyncio.create_task(self._all_ready())
         try:
             await asyncio.wait([refused, ready], return_when=asyncio.FIRST_COMPLETED)
         finally:
             refused.cancel()
             ready.cancel()
         return not self._refused.is_set()
+
+    async def _all_ready(self) -> bool:
+        for event in self._ready.values():
+            await event.wait()
+        return True
 
     async def _keep(self, number: int) -> None:
         loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -70,7 +70,7 @@ async def _demo(out: TextIO) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _service(errors: TextIO) -> AsyncIterator[tuple[Process, str | None]]:
+async def _service(errors: TextIO) -> AsyncGenerator[tuple[Process, str | None]]:
     """`attend serve` with nothing kept, and its URL; None when it ended instead."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ATTEND_")}
     process = await asyncio.create_subprocess_exec(

@@ -10,13 +10,14 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from attend.errors import ConfigError
 from attend.option import SOCKET_PATH_BYTES
 
 
-def default_data(environ: dict[str, str]) -> Path:
+def default_data(environ: Mapping[str, str]) -> Path:
     """The user's data folder for attend: Application Support on macOS, the XDG one elsewhere."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "attend"

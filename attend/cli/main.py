@@ -77,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             log.say(line)
         flags = {name: values for name, values in given.items() if values is not None}
         settings = Settings.read(flags, os.environ, COMMANDS[command][1])
+        parent.follow(os.environ, settings.shutdown_grace_ms / 1000 + 2)
         return _run(command, settings)
     except ConfigError as error:
         for problem in error.problems:
@@ -101,14 +102,13 @@ def _run(command: str, settings: Settings) -> int:
             "such as redis://localhost:6379; attend serve brings its own"
         )
     if command == "api":
-        from attend.api import run_api
+        from attend.api.process import run_api
 
         run_api(settings)
         return 0
     from attend.cli.crew import tell_ready
     from attend.workers import run_worker
 
-    parent.follow(os.environ, settings.shutdown_grace_ms / 1000 + 2)
     run_worker(settings, ready=lambda: tell_ready(os.environ))
     return 0
 

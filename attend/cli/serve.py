@@ -6,17 +6,24 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
+from attend.api.process import server_of, start_line
+from attend.api.server import Server
 from attend.cli.bundled import Bundled, server_binary
 from attend.cli.crew import FIRST_PAUSE, LONGEST_PAUSE, Crew, ending
 from attend.cli.folder import Folder, default_data
 from attend.cli.log import say
 from attend.core.types import ACTS
+from attend.deployment import app_of, references
 from attend.errors import AttendError
 from attend.settings import Settings
+
+T = TypeVar("T")
 
 NO_KINDS = (
     "no kinds are configured: every event is a consequence, and nothing settles by itself; "
@@ -25,7 +32,11 @@ NO_KINDS = (
 
 
 def run_serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; 0 when all of it ended in time."""
+    """Serve until SIGTERM or SIGINT, and return the exit code.
+
+    Raises `ConfigError` for what cannot be served, before anything is started where that can be known.
+    """
+    references(settings)
     return asyncio.run(_serve(settings))
 
 
@@ -38,7 +49,51 @@ async def _serve(settings: Settings) -> int:
         if settings.store is None or settings.store == "memory":
             url = await _bundled(settings, open_now)
             settings = msgspec.structs.replace(settings, store=url, data=None)
-        return await _run(settings, stop, open_now)
+        app = app_of(settings)
+        open_now.push_async_callback(app.close)
+        server = server_of(settings, app)
+        grace = settings.shutdown_grace_ms / 1000
+        for_workers = msgspec.structs.replace(settings, token=None)
+        crew = Crew(settings.workers, for_workers.child_env(os.environ), say)
+        try:
+            return await _run(settings, server, crew, stop)
+        finally:
+            await asyncio.gather(server.close(), crew.stop(grace + 1))
+
+
+async def _run(settings: Settings, server: Server, crew: Crew, stop: asyncio.Event) -> int:
+    """Say so once all of it is up, then wait to be stopped."""
+
+    async def up() -> bool:
+        await server.ready()
+        return await crew.start()
+
+    started = await _unless(stop, up())
+    if started is None:
+        return 0
+    if not started:
+        return 2
+    print(start_line(server), flush=True)
+    if not ACTS & {settings.default_kind, *settings.kinds.values()}:
+        print(NO_KINDS, flush=True)
+    await _unless(stop, server.ended())
+    if stop.is_set():
+        return 0
+    say("the API ended by itself")
+    return 1
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work comes to; None when it is time to stop first."""
+    doing = asyncio.create_task(work)
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([doing, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if doing.done():
+        return doing.result()
+    doing.cancel()
+    await asyncio.gather(doing, return_exceptions=True)
+    return None
 
 
 async def _bundled(settings: Settings, open_now: contextlib.AsyncExitStack) -> str:
@@ -47,7 +102,7 @@ async def _bundled(settings: Settings, open_now: contextlib.AsyncExitStack) -> s
     if settings.store == "memory":
         folder = Folder.temporary_one()
     else:
-        data = Path(settings.data).expanduser() if settings.data else default_data(os.environ)
+        data = default_data(os.environ) if settings.data is None else Path(settings.data)
         folder = Folder.take(data, "--data")
     open_now.callback(folder.close)
     bundled = Bundled(folder, persist=settings.store is None, say=say)

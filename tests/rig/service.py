@@ -37,16 +37,18 @@ class Service:
         self._found = threading.Event()
         self._ready = re.compile(ready)
         self.url = ""
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line)
-            match = self._ready.search(line)
-            if match and not self.url:
-                self.url = match[0]
-                self._found.set()
+        with self.process.stdout as output:
+            for line in output:
+                self.lines.append(line)
+                match = self._ready.search(line)
+                if match and not self.url:
+                    self.url = match[0]
+                    self._found.set()
         self._found.set()
 
     def wait_ready(self, seconds: float = 60) -> Service:
@@ -60,12 +62,15 @@ class Service:
         """kill -9."""
         self.process.kill()
         self.process.wait(30)
+        self._reader.join(30)
 
     def stop(self, seconds: float = 30) -> int:
         """SIGTERM once, and its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
+        code = self.process.wait(seconds)
+        self._reader.join(seconds)
+        return code
 
 
 def post(url: str, lines: Sequence[bytes], *, token: str | None = None) -> dict[str, Any]:

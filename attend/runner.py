@@ -59,7 +59,15 @@ class Runner:
     Settling always; delivering where there is a sink, burying where there is a dead-letter handler.
     """
 
-    def __init__(self, engine: Engine, calls: Calls, *, slots: int = SLOTS, grace_ms: int = 3000) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        calls: Calls,
+        *,
+        slots: int = SLOTS,
+        grace_ms: int = 3000,
+        hand_back_ms: int = HAND_BACK_MS,
+    ) -> None:
         self._engine = engine
         self._store = engine.store
         self._clock = engine.clock
@@ -73,11 +81,17 @@ class Runner:
             served.append(Lane.BURY)
         self._lanes = {lane: LaneSlots(lane, slots, engine.clock) for lane in served}
         self._grace_ms = grace_ms
+        self._hand_back_ms = hand_back_ms
         self._runs: dict[asyncio.Task[None], _Run] = {}
         self._turn = asyncio.Lock()
         self._awaiting_turn = 0
         self._stopping = False
         self._ticked_at = 0.0
+
+    @property
+    def runs(self) -> int:
+        """How many claimed scopes are in hand."""
+        return len(self._runs)
 
     async def run(self) -> None:
         """Serve until cancelled. Then calls in hand get the grace to end, and the leases of others are handed back."""
@@ -287,7 +301,7 @@ class Runner:
             if run.calling:
                 task.cancel()
         if self._runs:
-            await asyncio.wait(self._runs, timeout=HAND_BACK_MS / 1000)
+            await asyncio.wait(self._runs, timeout=self._hand_back_ms / 1000)
         left = list(self._runs)
         for task in left:
             task.cancel()

@@ -1,46 +1,59 @@
-"""attend: decide when an event should wake your agent."""
+"""attend: decide when an event should wake your agent.
 
-from attend.app import Attend
-from attend.clock import Clock, SystemClock
-from attend.core.event import NewEvent
-from attend.core.kinds import Kinds
-from attend.core.notice import default_notice
-from attend.core.rules import Rules
-from attend.core.step import Taken
-from attend.core.types import (
-    DeadLetter,
-    Decision,
-    Event,
-    Judgment,
-    Kind,
-    Reason,
-    Recent,
-    Route,
-    Stage,
-    Summary,
-    Window,
-)
-from attend.errors import (
-    AlreadyAttachedError,
-    AttendError,
-    ConfigError,
-    ConflictError,
-    EventError,
-    OutboxFullError,
-    PermanentError,
-    StateFormatError,
-    StoreCorruptError,
-    StoreError,
-    StoreUnavailableError,
-)
-from attend.judges.base import Judge, JudgeImage, JudgeInput
-from attend.judges.rule import rule
-from attend.sinks.base import Sink
-from attend.sinks.routes import routes
-from attend.source import Emit, Source
-from attend.store.memory import MemoryStore
-from attend.trace import Observer, Trace, log_traces
-from attend.version import __version__
+The names here are looked up when they are first used, so that whoever needs a part loads that part only.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attend.app import Attend
+    from attend.clock import Clock, SystemClock
+    from attend.core.event import NewEvent
+    from attend.core.kinds import Kinds
+    from attend.core.notice import default_notice
+    from attend.core.rules import Rules
+    from attend.core.step import Taken
+    from attend.core.types import (
+        DeadLetter,
+        Decision,
+        Event,
+        Judgment,
+        Kind,
+        Reason,
+        Recent,
+        Route,
+        Stage,
+        Summary,
+        Window,
+    )
+    from attend.errors import (
+        AlreadyAttachedError,
+        AttendError,
+        ConfigError,
+        ConflictError,
+        ContextLengthError,
+        EventError,
+        ImagesRejectedError,
+        JudgeError,
+        JudgeRefusedError,
+        JudgeRejectedError,
+        OutboxFullError,
+        PermanentError,
+        StateFormatError,
+        StoreCorruptError,
+        StoreError,
+        StoreUnavailableError,
+    )
+    from attend.judges.base import Judge, JudgeImage, JudgeInput
+    from attend.judges.rule import rule
+    from attend.sinks.base import Sink
+    from attend.sinks.routes import routes
+    from attend.source import Emit, Source
+    from attend.store.memory import MemoryStore
+    from attend.store.redis import RedisStore
+    from attend.trace import Observer, Trace, log_traces
+    from attend.version import __version__
 
 __all__ = [
     "AlreadyAttachedError",
@@ -49,14 +62,19 @@ __all__ = [
     "Clock",
     "ConfigError",
     "ConflictError",
+    "ContextLengthError",
     "DeadLetter",
     "Decision",
     "Emit",
     "Event",
     "EventError",
+    "ImagesRejectedError",
     "Judge",
+    "JudgeError",
     "JudgeImage",
     "JudgeInput",
+    "JudgeRefusedError",
+    "JudgeRejectedError",
     "Judgment",
     "Kind",
     "Kinds",
@@ -67,6 +85,7 @@ __all__ = [
     "PermanentError",
     "Reason",
     "Recent",
+    "RedisStore",
     "Route",
     "Rules",
     "Sink",
@@ -87,3 +106,66 @@ __all__ = [
     "routes",
     "rule",
 ]
+
+_HOMES = {
+    "attend.version": ("__version__",),
+    "attend.app": ("Attend",),
+    "attend.clock": ("Clock", "SystemClock"),
+    "attend.core.event": ("NewEvent",),
+    "attend.core.kinds": ("Kinds",),
+    "attend.core.notice": ("default_notice",),
+    "attend.core.rules": ("Rules",),
+    "attend.core.step": ("Taken",),
+    "attend.core.types": (
+        "DeadLetter",
+        "Decision",
+        "Event",
+        "Judgment",
+        "Kind",
+        "Reason",
+        "Recent",
+        "Route",
+        "Stage",
+        "Summary",
+        "Window",
+    ),
+    "attend.errors": (
+        "JudgeError",
+        "JudgeRefusedError",
+        "ContextLengthError",
+        "JudgeRejectedError",
+        "ImagesRejectedError",
+        "AlreadyAttachedError",
+        "AttendError",
+        "ConfigError",
+        "ConflictError",
+        "EventError",
+        "OutboxFullError",
+        "PermanentError",
+        "StateFormatError",
+        "StoreCorruptError",
+        "StoreError",
+        "StoreUnavailableError",
+    ),
+    "attend.judges.base": ("Judge", "JudgeImage", "JudgeInput"),
+    "attend.judges.rule": ("rule",),
+    "attend.sinks.base": ("Sink",),
+    "attend.sinks.routes": ("routes",),
+    "attend.source": ("Emit", "Source"),
+    "attend.store.memory": ("MemoryStore",),
+    "attend.store.redis": ("RedisStore",),
+    "attend.trace": ("Observer", "Trace", "log_traces"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'attend' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

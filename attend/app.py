@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from attend.call import Calls, Capture, Context, Isolation
 from attend.clock import Clock, SystemClock
-from attend.configured import dead_letter_of, judge_named, named, rules_of, sink_of, store_at
+from attend.configured import dead_letter_of, references, rules_of, sink_of, store_at
 from attend.core.event import NewEvent, check_id, check_scope
 from attend.core.input import Ended, Flushed, Pushed
 from attend.core.kinds import Kinds
@@ -238,21 +238,19 @@ def from_settings(
     """
     if store is None and settings.store not in (None, "memory"):
         store = store_at(settings.store or "", settings.prefix)
-    sink, dead_letter = settings.sink, settings.dead_letter
+    found = references(settings)
     return Attend(
         store=store,
         kind=settings.kinds,
         default_kind=settings.default_kind,
-        judge=judge_named(settings.judge),
-        sink=None if sink is None else "log" if sink == "log" else named("sink", sink),
-        dead_letter=None
-        if dead_letter is None
-        else "log"
-        if dead_letter == "log"
-        else named("dead_letter", dead_letter),
-        settle=settings.rules,
+        judge=found["judge"],
+        sink=found["sink"],
+        dead_letter=found["dead_letter"],
+        settle=settings.settle,
+        act_threshold=settings.act_threshold,
         observe=observe,
         slots=settings.concurrency,
-        grace_ms=max(500, settings.shutdown_grace_ms - 2000),
+        # What is left of the shutdown's grace is for handing leases back.
+        grace_ms=settings.shutdown_grace_ms // 2,
         isolation=isolation,
     )

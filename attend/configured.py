@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -19,6 +17,7 @@ from attend.core.types import DeadLetter, Decision
 from attend.errors import ConfigError
 from attend.judges.base import Judge
 from attend.judges.rule import rule
+from attend.settings import Settings
 from attend.sinks.base import DeadLetterHandler, Sink
 from attend.sinks.log import LogSink, log_dead_letter
 from attend.store.base import ScopeStore
@@ -107,27 +106,43 @@ def rules_of(
     return rules
 
 
-def judge_named(name: str) -> Judge:
+def references(settings: Settings) -> dict[str, Any]:
+    """What `judge`, `sink` and `dead_letter` name. Raises `ConfigError` with every name that leads nowhere."""
+    problems: list[str] = []
+    found: dict[str, Any] = {}
+    for what in ("judge", "sink", "dead_letter"):
+        reference: str | None = getattr(settings, what)
+        if reference is None or ":" not in reference:
+            found[what] = rule if reference == "rule" else reference
+            continue
+        try:
+            found[what] = named(f"--{what.replace('_', '-')}", reference)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+    return found
+
+
+def judge_named(reference: str) -> Judge:
     """`rule`, or a judge as `module:name`. Raises `ConfigError`."""
-    if name == "rule":
-        return rule
-    judge = named("judge", name)
-    if not callable(judge):
-        raise ConfigError(f"judge {name} is {type(judge).__name__}, it must be an async function")
-    return cast("Judge", judge)
+    return rule if reference == "rule" else cast("Judge", named("--judge", reference))
 
 
-def named(what: str, reference: str) -> Any:
-    """The object that `module:name` stands for, looked for in the working folder too. Raises `ConfigError`."""
-    module_name, _, name = reference.partition(":")
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
+def named(place: str, reference: str) -> Any:
+    """The object that `module:name` stands for. Raises `ConfigError`, which begins with the place it was given."""
+    module_name, _, path = reference.partition(":")
     try:
         found: Any = importlib.import_module(module_name)
-        for part in name.split("."):
-            found = getattr(found, part)
     except Exception as error:
-        raise ConfigError(f"{what} {reference}: {type(error).__name__}: {error}") from error
+        problem = f"{place}: {module_name} cannot be imported: {type(error).__name__}: {error}"
+        raise ConfigError(problem) from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"{place}: {module_name} has no {path}")
+        found = getattr(found, part)
+    if not callable(found) and not hasattr(found, "deliver"):
+        raise ConfigError(f"{place}: {reference} cannot be called")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from litestar.types import Receive, Scope, Send
@@ -22,7 +23,7 @@ class Problem(Struct, frozen=True, omit_defaults=True, rename="camel"):
     retry_after_ms: int | None = None
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer, not a fault
+class Refused(Exception):
     """Raised to end a request with a status, a code and a message."""
 
     def __init__(
@@ -70,11 +71,12 @@ async def refuse(send: Send, refused: Refused) -> None:
 
 def only(scope: Scope, *methods: str) -> None:
     """Raise `Refused` unless the request has one of these methods."""
-    if scope["type"] == "http" and scope["method"] not in methods:
+    method: Any = dict(scope).get("method")
+    if method not in methods:
         raise Refused(
             405,
             RequestCode.METHOD_NOT_ALLOWED,
-            f"{scope['method']} is not for this path",
+            f"{method} is not for this path",
             headers=[(b"allow", ", ".join(methods).encode())],
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -35,7 +35,7 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     tokens = [] if settings.token is None else [(settings.token, Principal("token"))]
 
     @asynccontextmanager
-    async def lifespan(_: Litestar) -> AsyncIterator[None]:
+    async def lifespan(_: Litestar) -> AsyncGenerator[None]:
         await app.start()
         await app.feed.start()
         async with endpoint.run():

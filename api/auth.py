@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Struct
 
@@ -63,7 +64,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request and pass it on with its principal, or answer it."""
-        if scope["type"] == "http":
+        if scope["type"] == ScopeType.HTTP:
             try:
                 self._check_host(scope["headers"])
                 principal = ANYONE if scope["path"] in OPEN_PATHS else self._principal(scope["headers"])
@@ -85,7 +86,9 @@ class Gate:
             scheme, _, host = origin.decode("latin-1").partition("://")
             if scheme not in ("http", "https") or not self._knows(host):
                 raise Refused(
-                    403, RequestCode.BAD_ORIGIN, "requests from pages of this origin are not taken; see --allow-host"
+                    403,
+                    RequestCode.BAD_ORIGIN,
+                    "requests from pages of this origin are not taken; see --allow-host",
                 )
 
     def _knows(self, host: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 from attend.api.answer import GoneError, Receive, Refused, Scope
 from attend.api.codes import RequestCode
@@ -25,7 +26,7 @@ class Flight:
         self.requests = 0
 
     @contextmanager
-    def board(self) -> Iterator[Ticket]:
+    def board(self) -> Generator[Ticket]:
         """A request's place. Raises `Refused` (429) where there is none."""
         if self.requests >= self.max_requests:
             raise _busy(f"{self.requests} requests are being taken in")
@@ -148,7 +149,7 @@ class _Gunzip:
 
     def __init__(self, max_body: int) -> None:
         self._max = max_body
-        self._member: zlib._Decompress | None = None
+        self._member: Any = None
 
     async def feed(self, chunk: bytes, body: bytearray) -> None:
         left = chunk

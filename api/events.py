@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel, StrictInt, StrictStr
+from msgspec import Meta, Struct
+from pydantic import BaseModel, ConfigDict
 
 from attend.api.auth import principal_of
 from attend.api.faults import Faults, frame, invalid, no_method, unavailable
@@ -34,35 +34,41 @@ LONGEST_HOLD_MS = 25_000
 _RETRY_MS = 1000
 
 Context = ServerRequestContext[Any, Any]
-P = TypeVar("P", bound=RequestParams)
+R = TypeVar("R", bound=Struct)
 
 
-class ListParams(RequestParams):
-    """Of `events/list`."""
+class _Params(RequestParams):
+    """Whatever a request carries; the structs below check it, since what they say of an error is clearer."""
 
-    cursor: StrictStr | None = None
+    model_config = ConfigDict(extra="allow")
 
 
-class StreamParams(RequestParams):
+class ListRequest(Struct, frozen=True):
+    """Of `events/list`; there is only one page."""
+
+    cursor: str | None = None
+
+
+class StreamRequest(Struct, frozen=True, rename="camel"):
     """Of `events/stream`."""
 
-    name: StrictStr
+    name: str
     arguments: dict[str, Any] | None = None
-    cursor: StrictStr | None = None
-    max_age_ms: StrictInt | None = None
+    cursor: str | None = None
+    max_age_ms: Annotated[int, Meta(ge=0)] | None = None
 
 
-class PollParams(StreamParams):
+class PollRequest(StreamRequest, frozen=True, rename="camel"):
     """Of `events/poll`. `timeout_ms` asks to be held until there is something."""
 
-    max_events: StrictInt | None = None
-    timeout_ms: StrictInt | None = None
+    max_events: Annotated[int, Meta(ge=1)] = DEFAULT_EVENTS
+    timeout_ms: Annotated[int, Meta(ge=0)] = 0
 
 
-class SubscribeParams(RequestParams):
+class SubscribeRequest(Struct, frozen=True, rename="camel"):
     """Of `events/subscribe` and `events/unsubscribe`."""
 
-    name: StrictStr
+    name: str
     delivery: dict[str, Any] | None = None
 
 
@@ -83,13 +89,13 @@ class Events:
     def install(self, server: Server[Any]) -> None:
         """Serve them on an SDK server, for the protocol versions that have them."""
         server.extensions[EXTENSION] = {"listChanged": False}
-        _add(server, "events/list", ListParams, self.list)
-        _add(server, "events/poll", PollParams, self.poll)
-        _add(server, "events/stream", StreamParams, self.stream)
-        _add(server, "events/subscribe", SubscribeParams, self.subscribe)
-        _add(server, "events/unsubscribe", SubscribeParams, self.unsubscribe)
+        _add(server, "events/list", ListRequest, self.list)
+        _add(server, "events/poll", PollRequest, self.poll)
+        _add(server, "events/stream", StreamRequest, self.stream)
+        _add(server, "events/subscribe", SubscribeRequest, self.subscribe)
+        _add(server, "events/unsubscribe", SubscribeRequest, self.unsubscribe)
 
-    async def list(self, ctx: Context, params: ListParams) -> HandlerResult:
+    async def list(self, ctx: Context, request: ListRequest) -> HandlerResult:
         """The one event type."""
         return {
             "events": [
@@ -104,15 +110,14 @@ class Events:
             ]
         }
 
-    async def poll(self, ctx: Context, params: PollParams) -> HandlerResult:
+    async def poll(self, ctx: Context, request: PollRequest) -> HandlerResult:
         """Decisions after a cursor."""
-        reader = _Reader(self, ctx, params)
-        limit = DEFAULT_EVENTS if params.max_events is None else params.max_events
-        if limit < 1:
-            raise invalid(f"maxEvents is {limit}, it must be 1 or more")
-        hold = 0 if params.cursor is None else min(max(params.timeout_ms or 0, 0), LONGEST_HOLD_MS)
+        reader = self._reader(ctx, request)
+        hold = 0 if request.cursor is None else min(request.timeout_ms, LONGEST_HOLD_MS)
         try:
-            batch = await reader.read(params.cursor, limit=min(limit, MOST_EVENTS), wait_ms=hold)
+            batch = await reader.read(
+                request.cursor, limit=min(request.max_events, MOST_EVENTS), wait_ms=hold
+            )
         except StoreUnavailableError as error:
             raise unavailable() from error
         return {
@@ -123,11 +128,11 @@ class Events:
             "nextPollMs": self._settings.poll_ms,
         }
 
-    async def stream(self, ctx: Context, params: StreamParams) -> HandlerResult:
+    async def stream(self, ctx: Context, request: StreamRequest) -> HandlerResult:
         """Decisions as they come, until the client goes or the server stops."""
-        reader = _Reader(self, ctx, params)
+        reader = self._reader(ctx, request)
         try:
-            batch = await reader.read(params.cursor)
+            batch = await reader.read(request.cursor)
         except StoreUnavailableError as error:
             raise unavailable() from error
         out = _Out(ctx)
@@ -156,14 +161,23 @@ class Events:
             if batch.truncated:
                 await out.send("active", cursor=batch.start, truncated=True)
 
-    async def subscribe(self, ctx: Context, params: SubscribeParams) -> HandlerResult:
+    def _reader(self, ctx: Context, request: StreamRequest) -> _Reader:
+        if request.name != EVENT:
+            raise self._faults.unknown_event(request.name)
+        try:
+            arguments = read_arguments(Arguments, request.arguments)
+        except ValueError as error:
+            raise invalid(f"arguments: {error}") from error
+        return _Reader(self._app, self._stopping, ctx, request, arguments)
+
+    async def subscribe(self, ctx: Context, request: SubscribeRequest) -> HandlerResult:
         """Webhooks, which are not offered."""
-        if params.name != EVENT:
-            raise self._faults.unknown_event(params.name)
-        mode = (params.delivery or {}).get("mode")
+        if request.name != EVENT:
+            raise self._faults.unknown_event(request.name)
+        mode = (request.delivery or {}).get("mode")
         raise self._faults.unsupported_mode(mode if isinstance(mode, str) else "webhook")
 
-    async def unsubscribe(self, ctx: Context, params: SubscribeParams) -> HandlerResult:
+    async def unsubscribe(self, ctx: Context, request: SubscribeRequest) -> HandlerResult:
         """There never is one to end."""
         raise self._faults.unknown_subscription()
 
@@ -171,21 +185,16 @@ class Events:
 class _Reader:
     """One subscription: its checked arguments, and what its reader may see."""
 
-    def __init__(self, events: Events, ctx: Context, params: StreamParams) -> None:
-        if params.name != EVENT:
-            raise events._faults.unknown_event(params.name)
-        try:
-            self._arguments = read_arguments(Arguments, params.arguments)
-        except ValueError as error:
-            raise invalid(f"arguments: {error}") from error
-        if params.max_age_ms is not None and params.max_age_ms < 0:
-            raise invalid(f"maxAgeMs is {params.max_age_ms}, it must be 0 or more")
-        self._filter = self._arguments.filter(principal_of(getattr(ctx.request, "scope", {})).visible)
+    def __init__(
+        self, app: Attend, stopping: Stopping, ctx: Context, request: StreamRequest, arguments: Arguments
+    ) -> None:
+        self._arguments = arguments
+        self._filter = arguments.filter(principal_of(getattr(ctx.request, "scope", {})).visible)
         self._since = 0
-        if params.max_age_ms is not None and params.cursor is not None:
-            self._since = events._app.clock.now() - params.max_age_ms
-        self._feed = events._app.feed
-        self._stopping = events._stopping
+        if request.max_age_ms is not None and request.cursor is not None:
+            self._since = app.clock.now() - request.max_age_ms
+        self._feed = app.feed
+        self._stopping = stopping
 
     async def read(self, cursor: str | None, *, limit: int = DEFAULT_EVENTS, wait_ms: float = 0) -> Batch:
         return await self._feed.read(
@@ -228,15 +237,16 @@ class _Out:
 def _add(
     server: Server[Any],
     method: str,
-    params_type: type[P],
-    handler: Callable[[Context, P], Awaitable[HandlerResult]],
+    request_type: type[R],
+    handler: Callable[[Context, R], Awaitable[HandlerResult]],
 ) -> None:
-    async def gated(ctx: Context, params: P) -> HandlerResult:
+    async def checked(ctx: Context, params: _Params) -> HandlerResult:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise no_method(method)
-        return await handler(ctx, params)
+        try:
+            request = read_arguments(request_type, params.model_extra)
+        except ValueError as error:
+            raise invalid(str(error)) from error
+        return await handler(ctx, request)
 
-    server.add_request_handler(method, params_type, gated)
-
-
-__all__ = ["EXTENSION", "Events", "MCPError"]
+    server.add_request_handler(method, _Params, checked)

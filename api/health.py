@@ -54,7 +54,7 @@ class Health:
                 try:
                     async with asyncio.timeout(_PATIENCE_MS / 1000):
                         self._problem = await self._try()
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, a commit would meet it too
                     self._problem = f"the store cannot commit: {error or type(error).__name__}"
                 self._checked_at = time()
         return self._problem

@@ -22,7 +22,13 @@ from attend.core.input import Ended, Flushed, Input, Pushed
 from attend.core.step import Settling, Taken
 from attend.core.types import Event
 from attend.engine import Applied
-from attend.errors import ConflictError, EventError, StateFormatError, StoreCorruptError, StoreUnavailableError
+from attend.errors import (
+    ConflictError,
+    EventError,
+    StateFormatError,
+    StoreCorruptError,
+    StoreUnavailableError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -139,9 +145,7 @@ class Ingest:
         reply.rejected.sort(key=lambda rejection: rejection.line)
         full = sum(rejection.error == LineCode.OUTBOX_FULL for rejection in reply.rejected)
         if full and not reply.accepted and not reply.duplicates and full == len(reply.rejected):
-            raise Refused(
-                429, RequestCode.OUTBOX_FULL, reply.rejected[0].message, retry_after_ms=RETRY_MS
-            )
+            raise Refused(429, RequestCode.OUTBOX_FULL, reply.rejected[0].message, retry_after_ms=RETRY_MS)
         reply.conflicts.sort(key=lambda conflict: conflict.line)
         return _Answer(reply.accepted, reply.duplicates, reply.rejected, reply.conflicts)
 
@@ -150,7 +154,6 @@ class Ingest:
     ) -> dict[str, list[_Part]]:
         """The good lines by scope, each scope's in their order; the others go to the reply."""
         parts: dict[str, list[_Part]] = {}
-        now = self._app.clock.now()
         for count, line in enumerate(read(body, self._settings.max_line), 1):
             if count % _TURN == 0:
                 await asyncio.sleep(0)
@@ -163,23 +166,21 @@ class Ingest:
                     )
                 )
             else:
-                self._add(parts.setdefault(line.scope, []), line, now, reply)
+                self._add(parts.setdefault(line.scope, []), line, reply)
         for queue in parts.values():
             for part in queue:
                 part.close()
         return {scope: queue for scope, queue in parts.items() if queue}
 
-    def _add(self, queue: list[_Part], line: Line, now: int, reply: Reply) -> None:
+    def _add(self, queue: list[_Part], line: Line, reply: Reply) -> None:
         item = line.item
         event: Event | None = None
         if isinstance(item, NewEvent):
             try:
-                kind = self._app.kind_of(item)
+                event = self._app.accept(item)
             except EventError as error:
                 reply.rejected.append(Rejection(line.number, error.code, str(error), line.scope))
                 return
-            at = now if item.at is None else item.at
-            event = Event(item.id or secrets.token_hex(12), item.name, kind, at, item.data_json, item.text)
         if not queue or queue[-1].is_full:
             queue.append(_Part())
         if event is not None:
@@ -203,9 +204,7 @@ def _note(scope: str, part: _Part, result: Applied | Exception, reply: Reply) ->
                 events = input.events if isinstance(input, Pushed) else ()
                 reply.accepted += came.accepted
                 reply.duplicates += len(came.duplicates)
-                reply.conflicts += [
-                    Conflict(lines[each], scope, events[each].id) for each in came.conflicts
-                ]
+                reply.conflicts += [Conflict(lines[each], scope, events[each].id) for each in came.conflicts]
                 reply.rejected += _refused(scope, lines, came)
             case Settling() | None:
                 reply.accepted += 1
@@ -215,9 +214,7 @@ def _note(scope: str, part: _Part, result: Applied | Exception, reply: Reply) ->
 
 def _refused(scope: str, lines: Sequence[int], came: Taken) -> list[Rejection]:
     message = f"the {came.full} of this scope is full; it takes events again once it drains"
-    return [
-        Rejection(lines[each], LineCode.OUTBOX_FULL, message, scope, RETRY_MS) for each in came.refused
-    ]
+    return [Rejection(lines[each], LineCode.OUTBOX_FULL, message, scope, RETRY_MS) for each in came.refused]
 
 
 def _explain(error: Exception) -> tuple[LineCode, str, int | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -51,7 +51,7 @@ class Endpoint:
         self._server = server
 
     @asynccontextmanager
-    async def _run(self) -> AsyncIterator[None]:
+    async def _run(self) -> AsyncGenerator[None]:
         async with self._server.session_manager.run():
             yield
 

@@ -162,7 +162,8 @@ def _check_at(at: Any) -> int:
     for factor, unit in ((1000, "seconds"), (0.001, "microseconds"), (0.000001, "nanoseconds")):
         if FIRST_AT <= at * factor <= LAST_AT:
             raise EventError(
-                LineCode.BAD_AT, f"at is {at}, which looks like {unit}; in milliseconds it is {int(at * factor)}"
+                LineCode.BAD_AT,
+                f"at is {at}, which looks like {unit}; in milliseconds it is {int(at * factor)}",
             )
     if isinstance(at, float) and FIRST_AT <= at <= LAST_AT:
         raise EventError(LineCode.BAD_AT, f"at is {at}, {right}; {int(at)} would be right")
@@ -170,8 +171,14 @@ def _check_at(at: Any) -> int:
 
 
 def _what(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
-    return "null" if value is None else names.get(type(value), "an object")
+    names: dict[Any, str] = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+    }
+    return "null" if value is None else names.get(value.__class__, "an object")
 
 
 def _check(raw: bytes) -> None:

@@ -12,16 +12,33 @@ T = TypeVar("T", bound=Struct)
 
 
 def schema_of(type: type[Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct, an object at its root as MCP asks for."""
-    [_], components = msgspec.json.schema_components([type], ref_template="#/$defs/{name}")
+    """The JSON Schema of a struct, an object at its root as MCP asks for.
+
+    What may be left out is not described as null as well: `read_arguments` takes null for it, and that is all.
+    """
+    _, components = msgspec.json.schema_components([type], ref_template="#/$defs/{name}")
+    for each in components.values():
+        each["properties"] = {name: _without_null(part) for name, part in each.get("properties", {}).items()}
     root: dict[str, Any] = components.pop(type.__name__)
-    root.pop("title", None)
+    for word in ("title", "description"):
+        root.pop(word, None)
     return {**root, "$defs": components} if components else root
 
 
+def _without_null(part: dict[str, Any]) -> dict[str, Any]:
+    either: list[dict[str, Any]] = part.get("anyOf", [])
+    if len(either) == 2 and either[1] == {"type": "null"}:
+        return either[0]
+    return part
+
+
 def read_arguments(type: type[T], arguments: Mapping[str, Any] | None) -> T:
-    """Arguments as the struct. Raises `ValueError` that says which one is wrong and what would be right."""
+    """Arguments as the struct; null is as good as left out.
+
+    Raises `ValueError` that says which one is wrong and what would be right.
+    """
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
     try:
-        return msgspec.convert(arguments or {}, type)
+        return msgspec.convert(given, type)
     except msgspec.ValidationError as error:
-        raise ValueError(str(error).replace("`$.", "`").replace("- at `$`", "").strip()) from error
+        raise ValueError(str(error).replace("`$.", "`").replace(" | null`", "`")) from error

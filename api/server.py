@@ -8,7 +8,7 @@ import ipaddress
 import os
 import socket as sockets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import msgspec
@@ -89,12 +89,12 @@ class Server:
             await self._uvicorn.serve([self._socket])
         except SystemExit:
             self._failed(AttendError("the API did not start; its log says why"))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - who waits for it must hear of it, then it goes on
             self._failed(error)
         finally:
             self._socket.close()
             if self._socket_path is not None:
-                Path(self._socket_path).unlink(missing_ok=True)
+                _remove(self._socket_path)
             await self._end_runner()
         if not self._ready.done():
             self._ready.set_exception(AttendError("the server was closed before it was ready"))
@@ -128,7 +128,7 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, stopping: Stopping) -> None:
         super().__init__(config)
         self._stopping = stopping
-        self.on_started = lambda: None
+        self.on_started: Callable[[], None] = _nothing
 
     async def startup(self, sockets: list[sockets.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -140,8 +140,16 @@ class _Uvicorn(uvicorn.Server):
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+    def capture_signals(self) -> Generator[None]:
         yield
+
+
+def _remove(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
+
+
+def _nothing() -> None:
+    """Until somebody wants to know."""
 
 
 def serve(
@@ -162,7 +170,9 @@ def serve(
     settings = settings or ApiSettings()
     if socket is None:
         if settings.token is None and not _is_loopback(host):
-            raise ConfigError(f"{host} can be reached from other machines: give a token, or listen on 127.0.0.1")
+            raise ConfigError(
+                f"{host} can be reached from other machines: give a token, or listen on 127.0.0.1"
+            )
         settings = msgspec.structs.replace(settings, hosts=(*settings.hosts, *_names(host)))
     return Server(app, settings, host=host, port=port, socket=socket, run=run)
 
@@ -186,7 +196,7 @@ def _listen(host: str, port: int) -> sockets.socket:
         [(family, _, _, _, address), *_] = sockets.getaddrinfo(
             host, port, type=sockets.SOCK_STREAM, flags=sockets.AI_PASSIVE
         )
-        return sockets.create_server(address, family=family, backlog=_BACKLOG)  # type: ignore[arg-type]
+        return sockets.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
 

@@ -40,12 +40,15 @@ class WaitArguments(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     scope: Annotated[str, Meta(description="Only decisions about exactly this scope.")] | None = None
     scope_prefix: Annotated[str, Meta(description="Only scopes that begin with this.")] | None = None
     routes: (
-        Annotated[tuple[Delivered, ...], Meta(min_length=1, description="Only decisions of these routes.")] | None
+        Annotated[tuple[Delivered, ...], Meta(min_length=1, description="Only decisions of these routes.")]
+        | None
     ) = None
     cursor: (
         Annotated[
             str,
-            Meta(description="The cursor of the last answer. Left out, it waits for what is decided from now on."),
+            Meta(
+                description="The cursor of the last answer. Left out, it waits for what is decided from now on."
+            ),
         ]
         | None
     ) = None
@@ -59,8 +62,12 @@ class WaitResult(Struct, frozen=True, rename="camel"):
     """Of `attend_wait`."""
 
     decisions: list[Payload]
-    cursor: Annotated[str, Meta(description="Pass it to the next call, so that nothing in between is missed.")]
-    truncated: Annotated[bool, Meta(description="Whether older decisions after the cursor were gone already.")]
+    cursor: Annotated[
+        str, Meta(description="Pass it to the next call, so that nothing in between is missed.")
+    ]
+    truncated: Annotated[
+        bool, Meta(description="Whether older decisions after the cursor were gone already.")
+    ]
     has_more: Annotated[bool, Meta(description="Whether to call again at once.")]
     timed_out: Annotated[bool, Meta(description="Whether the wait ended with nothing: an ordinary answer.")]
 
@@ -96,9 +103,9 @@ class WindowResult(Struct, frozen=True, kw_only=True, rename="camel"):
     dropped: int
     gap: bool
     events: list[WindowEvent]
-    next_cursor: Annotated[str, Meta(description="Where the next page begins; left out on the last.")] | UnsetType = (
-        UNSET
-    )
+    next_cursor: (
+        Annotated[str, Meta(description="Where the next page begins; left out on the last.")] | UnsetType
+    ) = UNSET
 
 
 TOOLS = (
@@ -183,7 +190,9 @@ class Tools:
         except StateFormatError as error:
             raise ValueError(str(error)) from error
         if window is None or (visible is not None and not window.scope.startswith(visible)):
-            raise ValueError("no window is kept for this decisionId: it is unknown, forgotten, or not yours to see")
+            raise ValueError(
+                "no window is kept for this decisionId: it is unknown, forgotten, or not yours to see"
+            )
         first = _offset(asked.cursor, window)
         events = _page(window, first)
         return msgspec.json.encode(

@@ -259,7 +259,7 @@ class Feed:
                 failures, self._failing = 0, None
                 if not page.rows:
                     await self._log.wait(page.position, TAIL_MS)
-            except Exception as error:  # Whatever it is, readers wait for this task: it must go on.
+            except Exception as error:  # noqa: BLE001 - readers wait for this task: it goes on
                 self._failing = error
                 if not failures:
                     logger.warning("the log cannot be read, trying again: %s", error)

@@ -38,7 +38,7 @@ class MemoryStore:
         self._scopes: dict[str, _Scope] = {}
         self._due = {lane: DueSet() for lane in Lane}
         self._tokens: set[Lane] = set()
-        self._sleepers: dict[asyncio.Future[Lane], Sequence[Lane]] = {}
+        self._sleepers: dict[asyncio.Future[Lane | None], Sequence[Lane]] = {}
         self._rules: dict[str, bytes] = {}
         self._generation = 0
         self._digest = ""
@@ -53,7 +53,10 @@ class MemoryStore:
         """Nothing to get ready."""
 
     async def close(self) -> None:
-        """Nothing to let go of; what is stored stays as long as this object."""
+        """End every sleep; what is stored stays as long as this object."""
+        for sleeper in self._sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)
 
     async def server_now(self) -> int:
         """The clock it was made with."""
@@ -140,13 +143,13 @@ class MemoryStore:
             if lane in self._tokens:
                 self._tokens.discard(lane)
                 return lane
-        sleeper: asyncio.Future[Lane] = asyncio.get_running_loop().create_future()
+        sleeper: asyncio.Future[Lane | None] = asyncio.get_running_loop().create_future()
         self._sleepers[sleeper] = lanes
         try:
             await asyncio.wait({sleeper}, timeout=timeout_ms / 1000)
         except asyncio.CancelledError:
-            if sleeper.done():
-                self._leave_token(sleeper.result())
+            if sleeper.done() and (taken := sleeper.result()) is not None:
+                self._leave_token(taken)
             raise
         finally:
             self._sleepers.pop(sleeper, None)

@@ -6,12 +6,14 @@ redis-py packs in Python on asyncio, which takes longer than the server takes ov
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import hiredis
 from redis.asyncio.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 
-_pack: Any = hiredis.pack_command  # pyright: ignore[reportUnknownMemberType]  # its stub says one word a command
+# Its stub has it that a command is one word.
+_pack = cast("Callable[[tuple[Any, ...]], bytes]", vars(hiredis)["pack_command"])
 
 
 class _Packing:

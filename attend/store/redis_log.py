@@ -24,9 +24,12 @@ _FIRST = "0-0"
 
 
 class _Meta(Struct, frozen=True):
+    """The log as a whole: its epoch, the numbers of its newest row and of the newest one trimmed, its length."""
+
     epoch: str
     n: int
     trimmed: int
+    length: int
 
 
 class _Found(Struct, frozen=True):
@@ -46,13 +49,13 @@ class RedisLog:
         self._keys = keys
 
     async def _look(self, *command: Any) -> tuple[_Meta, Any]:
-        """The meta hash, and another command's answer at the same moment."""
+        """The meta hash and the log's length, and another command's answer at the same moment."""
         while True:
-            stored, answer = await self._link.together(
-                ("HMGET", self._keys.meta, "epoch", "n", "trimmed"), command
+            stored, length, answer = await self._link.together(
+                ("HMGET", self._keys.meta, "epoch", "n", "trimmed"), ("XLEN", self._keys.log), command
             )
             if stored[0] is not None:
-                return _Meta(stored[0].decode(), int(stored[1] or 0), int(stored[2] or 0)), answer
+                return _Meta(stored[0].decode(), int(stored[1] or 0), int(stored[2] or 0), length), answer
             await self.ensure_epoch()
 
     async def ensure_epoch(self) -> None:
@@ -158,12 +161,11 @@ class RedisLog:
         return trimmed
 
     async def _trim(self, max_rows: int, oldest_at: int, limit: int) -> int:
-        kept = int(await self._link.call("XLEN", self._keys.log))
         meta, found = await self._range("-", limit)
         old = [
             (row, window)
             for place, (row, window) in enumerate(zip(found.rows, found.windows, strict=True))
-            if kept - place > max_rows or int(row.position.id.partition("-")[0]) < oldest_at
+            if meta.length - place > max_rows or int(row.position.id.partition("-")[0]) < oldest_at
         ]
         if not old:
             return 0

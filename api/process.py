@@ -9,8 +9,7 @@ import uvicorn
 
 from attend.api.server import Server, serve
 from attend.api.settings import ApiSettings
-from attend.app import Attend
-from attend.deployment import app_of
+from attend.app import Attend, from_settings
 from attend.settings import Settings
 
 
@@ -63,7 +62,7 @@ async def _run(settings: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    app = app_of(settings)
+    app = from_settings(settings)
     try:
         server = server_of(settings, app)
         await server.ready()

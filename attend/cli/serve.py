@@ -14,12 +14,13 @@ import msgspec
 
 from attend.api.process import server_of, start_line
 from attend.api.server import Server
+from attend.app import from_settings
 from attend.cli.bundled import Bundled, server_binary
 from attend.cli.crew import FIRST_PAUSE, LONGEST_PAUSE, Crew, ending
 from attend.cli.folder import Folder, default_data
 from attend.cli.log import say
+from attend.configured import references
 from attend.core.types import ACTS
-from attend.deployment import app_of, references
 from attend.errors import AttendError
 from attend.settings import Settings
 
@@ -49,7 +50,7 @@ async def _serve(settings: Settings) -> int:
         if settings.store is None or settings.store == "memory":
             url = await _bundled(settings, open_now)
             settings = msgspec.structs.replace(settings, store=url, data=None)
-        app = app_of(settings)
+        app = from_settings(settings)
         open_now.push_async_callback(app.close)
         server = server_of(settings, app)
         grace = settings.shutdown_grace_ms / 1000

@@ -8,6 +8,11 @@ AttendError
 ├── StateFormatError       stored state that this version cannot read
 ├── AlreadyAttachedError   a source of this key is attached to this scope already
 ├── PermanentError         raised by a judge or sink: do not try again
+│   ├── JudgeRejectedError      a judge's server turned the request down for good (also a JudgeError)
+│   │   ├── ContextLengthError      the window is too long for the model
+│   │   └── ImagesRejectedError     it does not take the pictures
+│   └── JudgeRefusedError       the model refused to answer (also a JudgeError)
+├── JudgeError             a judge's server could not be reached, failed, or answered what cannot be read
 └── StoreError             the store did not take or give what it was asked
     ├── StoreUnavailableError   it cannot be reached, or cannot write now; try again
     └── StoreCorruptError       a key holds something that attend never wrote
@@ -71,6 +76,44 @@ class AlreadyAttachedError(AttendError):
 
 class PermanentError(AttendError):
     """Raise it from a judge, a sink or a source to say that trying again cannot help."""
+
+
+class JudgeError(AttendError):
+    """Raised when a judge gave no verdict: not reached, over its rate, broken, or an answer that cannot be read.
+
+    Trying again can help, unless it is a `PermanentError` too. `status` is the response's, None without one;
+    `request_id` is what the other side calls the request; `retry_after_ms` is the least wait it asked for. The
+    message holds no key and no text of an event.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        request_id: str | None = None,
+        retry_after_ms: int | None = None,
+    ) -> None:
+        self.status = status
+        self.request_id = request_id
+        self.retry_after_ms = retry_after_ms
+        super().__init__(message)
+
+
+class JudgeRejectedError(JudgeError, PermanentError):
+    """Raised when a judge's server turns the request down for good: a wrong key, no quota, an unknown model."""
+
+
+class ContextLengthError(JudgeRejectedError):
+    """Raised when a window is too long for the model. A hosted judge halves the window once before it gives up."""
+
+
+class ImagesRejectedError(JudgeRejectedError):
+    """Raised when the pictures are not taken. A hosted judge asks once more without them before it gives up."""
+
+
+class JudgeRefusedError(JudgeError, PermanentError):
+    """Raised when the model refused the question about the route."""
 
 
 class StoreError(AttendError):

@@ -62,7 +62,11 @@ class Work:
 
 @dataclass
 class Model:
-    """One scope. `judged` holds every window whose judging ended with no wait: decided, skipped or dead."""
+    """One scope.
+
+    `judged` holds every window whose judging ended with no wait: decided, skipped or dead; `decided` those of them
+    that made a decision or a dead letter.
+    """
 
     rules: Rules
     now: int = 0
@@ -77,6 +81,7 @@ class Model:
     outbox: list[Work] = field(default_factory=list[Work])
     dead: list[Work] = field(default_factory=list[Work])
     judged: list[Work] = field(default_factory=list[Work])
+    decided: list[Work] = field(default_factory=list[Work])
     accepted: list[Item] = field(default_factory=list[Item])
     requests: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
 
@@ -93,22 +98,26 @@ class Model:
     def is_full(self) -> bool:
         return len(self.outbox) >= self.rules.max_outbox or len(self.dead) >= self.rules.max_dead_letters
 
-    def push(self, items: list[Item], gap: bool, longer_known: set[str]) -> tuple[int, list[int], list[int], int]:
+    def push(
+        self, items: list[Item], gap: bool, longer_known: set[str]
+    ) -> tuple[int, list[int], list[int], int]:
         """How many were accepted, the positions of duplicates and of conflicts, and how many were refused.
 
         `longer_known` are ids that are remembered for longer than they have to be.
         """
-        duplicates, conflicts, fresh = list[int](), list[int](), list[Item]()
+        duplicates, conflicts, refused, fresh = list[int](), list[int](), 0, list[Item]()
         for position, item in enumerate(items):
             first = next((other for other in fresh if other.id == item.id), None) or self.known(item.id)
             if first is not None or item.id in longer_known:
                 duplicates.append(position)
                 if first is not None and first.content != item.content:
                     conflicts.append(position)
+            elif self.is_full():
+                refused += 1
             else:
                 fresh.append(item)
-        if fresh and self.is_full():
-            return 0, duplicates, conflicts, len([n for n in range(len(items)) if n not in duplicates])
+        if refused:
+            return 0, duplicates, conflicts, refused
         self.gap = self.gap or gap
         for item in fresh:
             self.join(item)
@@ -209,7 +218,9 @@ class Model:
 
     def due(self, lane: Lane) -> int | None:
         """When the lane has something to do."""
-        if (lane is Lane.DELIVER and not self.rules.sink) or (lane is Lane.BURY and not self.rules.dead_letter):
+        if (lane is Lane.DELIVER and not self.rules.sink) or (
+            lane is Lane.BURY and not self.rules.dead_letter
+        ):
             return None
         work = self.work(lane)
         if work is not None:
@@ -253,6 +264,7 @@ class Model:
             assert self.slot is not None
             work, self.slot = self.slot, None
             self.judged.append(work)
+            self.decided.append(work)
         else:
             work = self.outbox.pop(0)
         self.dead.append(work.afresh(self.now))
@@ -266,7 +278,10 @@ class Model:
             self.held, self.horizon_at = work, self.now + self.rules.wait_horizon_ms
             return
         self.judged.append(work)
-        if route in DELIVERED and self.rules.sink:
+        if route not in DELIVERED:
+            return
+        self.decided.append(work)
+        if self.rules.sink:
             self.outbox.append(work.afresh(self.now))
 
 

@@ -12,7 +12,7 @@ from attend.core.due import due_at
 from attend.core.effect import Judge, Keep, Log
 from attend.core.input import Delivered, Ended, Failed, Flushed, Input, Judged, Lost, Pushed, Released, Ticked
 from attend.core.rules import Rules
-from attend.core.state import Due, ScopeState
+from attend.core.state import Held, ScopeState, Slot
 from attend.core.step import Settling, Step, Taken, step
 from attend.core.trace import StaleRefused
 from attend.core.types import Event, Judgment, Lane, Reason, Route, Window
@@ -22,14 +22,14 @@ from tests.core.stories import fresh
 
 
 class Verdict(Struct, frozen=True):
-    """The judge answers; `stale` under an older token."""
+    """The judge answers; `stale` under another token."""
 
     route: str
     stale: bool = False
 
 
 class End(Struct, frozen=True):
-    """A lane's call ends: `failed`, `fatal`, `lost`, `released` or `taken`; `stale` under an older token."""
+    """A lane's call ends: `failed`, `fatal`, `lost`, `released` or `taken`; `stale` under another token."""
 
     lane: Lane
     how: str
@@ -37,7 +37,13 @@ class End(Struct, frozen=True):
     retry_after_ms: int = 0
 
 
-Move = Pushed | Flushed | Ended | Ticked | Verdict | End
+class Wake(Struct, frozen=True):
+    """A lane's due instant comes, and its tick with it."""
+
+    lane: Lane
+
+
+Move = Pushed | Flushed | Ended | Ticked | Verdict | End | Wake
 
 
 class Walk:
@@ -57,7 +63,7 @@ class Walk:
         for place, (pause_ms, move) in enumerate(moves):
             self.now += pause_ms
             said = self.spoken(move)
-            before, due = self.state, due_at(self.state, self.rules)
+            before, due = self.state, self.lasting_due()
             done = self.apply(said)
             self.model.now = max(self.now, before.now)
             self.follow(said, before, done)
@@ -71,14 +77,16 @@ class Walk:
 
     def spoken(self, move: Move) -> Input:
         """The input that a move is, as things stand."""
+        if isinstance(move, Wake):
+            due = due_at(self.state, self.rules)
+            at = {Lane.SETTLE: due.settle, Lane.DELIVER: due.deliver, Lane.BURY: due.bury}[move.lane]
+            self.now = max(self.now, at or 0)
+            return Ticked(move.lane)
         if isinstance(move, Verdict):
-            work = work_of(self.state, Lane.SETTLE)
-            id, token = (work.id, work.attempt.token) if work else ("none", self.state.token)
-            return Judged(id, token - move.stale, Judgment(move.route))
+            id, token = self.call(Lane.SETTLE, move.stale)
+            return Judged(id, token, Judgment(move.route))
         if isinstance(move, End):
-            work = work_of(self.state, move.lane)
-            id, token = (work.id, work.attempt.token) if work else ("none", self.state.token)
-            token -= move.stale
+            id, token = self.call(move.lane, move.stale)
             match move.how:
                 case "taken":
                     return Delivered(move.lane, "other" if move.stale else id)
@@ -89,6 +97,13 @@ class Walk:
                 case _:
                     return Failed(move.lane, id, token, move.how, move.how == "fatal", move.retry_after_ms)
         return move
+
+    def call(self, lane: Lane, stale: bool) -> tuple[str, int]:
+        """The id and token of a lane's latest call, or another token."""
+        work = work_of(self.state, lane)
+        if work is None:
+            return "none", self.state.token
+        return work.id, (work.attempt.token or self.state.token) + 1000 * stale
 
     def apply(self, said: Input) -> Step:
         """Step, and check that the codec, a second run and a second application change nothing."""
@@ -179,14 +194,17 @@ class Walk:
         assert [e.id for e in state.open.events] == [item.id for item in model.open]
         assert (state.open.dropped, state.open.gap) == (model.dropped, model.gap)
         assert state.open.size == sum(e.size for e in state.open.events)
-        assert seen_as(state.held and state.held.window) == (model.held and known_as(model.held))
-        assert seen_as(state.slot and state.slot.window) == (model.slot and known_as(model.slot))
+        assert seen_as(state.held) == (model.held and known_as(model.held))
+        assert seen_as(state.slot) == (model.slot and known_as(model.slot))
         assert [list(parcel.event_ids) for parcel in state.outbox] == [work.ids for work in model.outbox]
         assert [list(dead.event_ids) for dead in state.dead] == [work.ids for work in model.dead]
         assert state.token == model.token
         due = due_at(state, self.rules)
-        horizon = model.held is not None and Reason.SIZE in {reason for _, reason in model.deadlines()}
-        if not (horizon and model.slot is None):
+        if model.slot is None and self.is_over_its_share():
+            # Due since long ago: the model does not say since when.
+            assert due.settle is not None
+            assert due.settle <= model.now
+        else:
             assert due.settle == model.due(Lane.SETTLE)
         assert (due.deliver, due.bury) == (model.due(Lane.DELIVER), model.due(Lane.BURY))
 
@@ -203,6 +221,9 @@ class Walk:
         for one in done.effects:
             if isinstance(one, Log | Keep):
                 self.windows.append(one.decision.window if isinstance(one, Log) else one.window)
+        assert [list(window.event_ids) for window in self.windows] == [
+            work.ids for work in self.model.decided
+        ]
 
     def check_acts(self) -> None:
         """Every act that was accepted is in exactly one place, and the order of events is kept throughout."""
@@ -218,12 +239,23 @@ class Walk:
         there = Counter(item.id for work in self.model.judged for item in work.items if item.is_act)
         assert acts == there + Counter(e.id for e in on_the_way if e.kind.is_act)
 
-    def check_deadline(self, said: Input, due: Due) -> None:
+    def is_over_its_share(self) -> bool:
+        """Whether what is open has outgrown its share of the judge's budget."""
+        return any(reason is Reason.SIZE for _, reason in self.model.deadlines())
+
+    def lasting_due(self) -> int | None:
+        """When it settles, whatever non-acts yet come.
+
+        A window over its share is not counted: where they push out big ones, it can come to fit again.
+        """
+        return None if self.is_over_its_share() else due_at(self.state, self.rules).settle
+
+    def check_deadline(self, said: Input, due: int | None) -> None:
         """Nothing but an act moves a deadline later."""
-        if isinstance(said, Pushed | Flushed | Ended) and due.settle is not None:
+        if isinstance(said, Pushed | Flushed | Ended) and due is not None:
             acts = isinstance(said, Pushed) and any(e.kind.is_act for e in said.events)
             after = due_at(self.state, self.rules).settle
-            assert acts or (after is not None and after <= due.settle)
+            assert acts or (after is not None and after <= due)
 
     def replay(self) -> None:
         """Snapshot and tail, read back, are the live state."""
@@ -234,9 +266,12 @@ class Walk:
         assert state == self.state
 
 
-def seen_as(window: Window | None) -> tuple[object, ...] | None:
+def seen_as(place: Held | Slot | None) -> tuple[object, ...] | None:
     """What is compared of a window of `step`'s."""
-    return window and (list(window.event_ids), window.reason, window.waits, window.dropped, window.gap)
+    if place is None:
+        return None
+    window = place.window
+    return (list(window.event_ids), window.reason, window.waits, window.dropped, window.gap)
 
 
 def known_as(work: Work) -> tuple[object, ...]:

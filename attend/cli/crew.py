@@ -115,12 +115,14 @@ class Crew:
 
 
 def tell_ready(environ: Mapping[str, str]) -> None:
-    """In a worker: tell the serve process that started it, if one did, that its lanes are up."""
+    """In a worker: say that its lanes are up, to the serve process that started it, or on stdout if none did."""
     text = environ.get(READY, "")
     if text.isdigit():
         with contextlib.suppress(OSError):
             os.write(int(text), b"1")
             os.close(int(text))
+    else:
+        print(f"attend worker ready (process {os.getpid()})", flush=True)
 
 
 def ending(code: int) -> str:

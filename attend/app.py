@@ -79,7 +79,7 @@ class Attend:
             sink=found_sink is not None,
             dead_letter=handler is not None,
         )
-        self._calls = Calls(
+        self.calls = Calls(
             judge=judge,
             sink=found_sink,
             dead_letter=handler,
@@ -181,7 +181,7 @@ class Attend:
     async def run(self) -> None:
         """Settle, judge and deliver until cancelled; then calls in hand get a grace, and leases are handed back."""
         await self.start()
-        await Runner(self.engine, self._calls, slots=self._slots, grace_ms=self._grace_ms).run()
+        await Runner(self.engine, self.calls, slots=self._slots, grace_ms=self._grace_ms).run()
 
     async def attach(self, scope: str, source: Source) -> None:
         """Read a source into a scope, from its committed cursor on, until it ends.

@@ -168,7 +168,7 @@ local function apply(k, a, rows, kept, dropped)
 end
 
 local wrong =
-  wrong_type({ 'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list' })
+  wrong_type(KEYS, { 'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list' })
 if wrong then
   return wrong
 end

@@ -42,6 +42,8 @@ def translated() -> Generator[None, None, None]:
 
 def translate(error: Exception) -> StoreError:
     """The error of attend for one of redis-py's."""
+    if error.args and isinstance(error.args[0], redis.exceptions.RedisError):
+        return translate(error.args[0])  # what the server said while the connection was made
     text = str(error)
     if "WRONGTYPE" in text:
         return StoreCorruptError(f"a key holds something attend never wrote: {text}")
@@ -57,7 +59,7 @@ def translate(error: Exception) -> StoreError:
     return StoreUnavailableError(f"the Redis server refused a command: {text}")
 
 
-# Where redis-py takes the code word off the message, the class still tells.
+# Where redis-py takes the code word off the message, the class still tells. A class comes before the one it is of.
 _CLASSES = {
     redis.exceptions.BusyLoadingError: "LOADING",
     redis.exceptions.ReadOnlyError: "READONLY",
@@ -65,8 +67,8 @@ _CLASSES = {
     redis.exceptions.MasterDownError: "MASTERDOWN",
     redis.exceptions.ClusterDownError: "CLUSTERDOWN",
     redis.exceptions.TryAgainError: "TRYAGAIN",
-    redis.exceptions.AskError: "ASK",
     redis.exceptions.MovedError: "MOVED",
+    redis.exceptions.AskError: "ASK",
     redis.exceptions.NoPermissionError: "NOPERM",
     redis.exceptions.AuthenticationWrongNumberOfArgsError: "NOAUTH",
     redis.exceptions.AuthenticationError: "NOAUTH",
@@ -75,7 +77,7 @@ _CLASSES = {
 
 def _code_of(error: Exception, text: str) -> str | None:
     for kind, code in _CLASSES.items():
-        if type(error) is kind:
+        if isinstance(error, kind):
             return code
     found = _CODE.search(text) if isinstance(error, redis.exceptions.ResponseError) else None
     return None if found is None else found[1]

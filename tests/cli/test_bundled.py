@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis.asyncio
@@ -39,6 +40,15 @@ asyncio.run(main())
 """
 
 
+async def ask(bundled: Bundled, *command: str) -> Any:
+    """One command's answer from the server."""
+    client: Any = redis.asyncio.Redis(unix_socket_path=bundled.url.removeprefix("unix://"))
+    try:
+        return await client.execute_command(*command)
+    finally:
+        await client.aclose()
+
+
 @pytest.fixture(autouse=True)
 def _needs_the_wheel() -> None:
     bundled_binary()
@@ -63,9 +73,7 @@ async def said(data: Path, words: list[str]) -> str:
     bundled = Bundled(folder, persist=True, say=words.append)
     try:
         await bundled.start()
-        client = redis.asyncio.from_url(bundled.url)
-        value = await client.get("said")
-        await client.aclose()
+        value: bytes | None = await ask(bundled, "GET", "said")
         return (value or b"").decode()
     finally:
         await bundled.stop()
@@ -97,9 +105,7 @@ async def test_a_frozen_server_that_an_earlier_run_left_is_killed_and_loses_noth
     folder = Folder.take(tmp_path, "--data")
     bundled = Bundled(folder, persist=True, say=print, patience=0.5)
     await bundled.start()
-    client = redis.asyncio.from_url(bundled.url)
-    assert await client.get("said") == b"also kept"
-    await client.aclose()
+    assert await ask(bundled, "GET", "said") == b"also kept"
     await bundled.stop()
     folder.close()
     assert not alive(orphan)
@@ -170,9 +176,7 @@ async def test_without_persistence_nothing_is_left() -> None:
     folder = Folder.temporary_one()
     bundled = Bundled(folder, persist=False, say=print)
     await bundled.start()
-    client = redis.asyncio.from_url(bundled.url)
-    assert await client.ping()
-    await client.aclose()
+    assert await ask(bundled, "PING")
     await bundled.stop()
     folder.close()
     assert not folder.path.exists()

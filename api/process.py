@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Coroutine
 
 import uvicorn
 
@@ -44,7 +45,8 @@ def server_of(settings: Settings, app: Attend) -> Server:
 def start_line(server: Server) -> str:
     """What a process says once it serves."""
     url = server.url()
-    return f"attend serving {url}  (ingest POST {url}/v1/ingest, MCP {url}/mcp)"
+    base = "http://localhost" if url.startswith("unix:") else url
+    return f"attend serving {url}  (ingest POST {base}/v1/ingest, MCP {base}/mcp)"
 
 
 def run_api(settings: Settings) -> None:
@@ -65,13 +67,22 @@ async def _run(settings: Settings) -> None:
     app = from_settings(settings)
     try:
         server = server_of(settings, app)
-        await server.ready()
-        print(start_line(server), flush=True)
-        ended = asyncio.create_task(server.ended())
-        stopped = asyncio.create_task(stop.wait())
-        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        await server.close()
-        await ended
+        try:
+            await _until(stop, server.ready())
+            if not stop.is_set():
+                print(start_line(server), flush=True)
+            await _until(stop, server.ended())
+        finally:
+            await server.close()
     finally:
         await app.close()
+
+
+async def _until(stop: asyncio.Event, work: Coroutine[None, None, None]) -> None:
+    """Wait for the work, or until it is time to stop. Raises what the work does."""
+    doing, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if doing.done():
+        doing.result()
+    doing.cancel()

@@ -48,7 +48,9 @@ async def _serve(settings: Settings) -> int:
         loop.add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as open_now:
         if settings.store is None or settings.store == "memory":
-            url = await _bundled(settings, open_now)
+            url = await _unless(stop, _bundled(settings, open_now))
+            if url is None:
+                return 0
             settings = msgspec.structs.replace(settings, store=url, data=None)
         app = from_settings(settings)
         open_now.push_async_callback(app.close)

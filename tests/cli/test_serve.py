@@ -188,6 +188,14 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
     assert f"cannot listen on 127.0.0.1 port {port}" in result.stderr
 
 
+def test_a_store_that_is_away_is_one_line() -> None:
+    for command in ("serve", "api"):
+        result = attend(command, "--store", "redis://:s3cret@127.0.0.1:1", "--port", "0")
+        assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
+        assert "127.0.0.1:1" in result.stderr
+        assert "s3cret" not in result.stderr
+
+
 def test_a_unix_socket_takes_the_place_of_a_port(serve: Callable[..., Service], tmp_path: Path) -> None:
     path = tmp_path / "a.sock"
     service = serve("--store", "memory", "--socket", str(path), *KINDS)

@@ -254,7 +254,7 @@ class Committer:
         retried: list[Waiting] = []
         for each in job.waiting:
             each.attempts += 1
-            over = each.attempts > MAX_CONFLICTS and not each.patient
+            over = each.attempts >= MAX_CONFLICTS and not each.patient
             if each.claim is not None:
                 over = self._clock.now() > each.claim.until
             if over:

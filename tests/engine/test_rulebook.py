@@ -1,0 +1,48 @@
+"""Rules have generations: a scope keeps the newest it has seen, whoever steps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from attend.core.rules import Rules
+from attend.core.types import Kind
+from attend.store.base import ScopeStore
+from tests.engine.world import engine_on, pushed
+
+pytestmark = pytest.mark.anyio
+
+NewStore = Callable[[], ScopeStore]
+
+OLD = Rules(closing_grace_ms=1000)
+NEW = Rules(closing_grace_ms=9000)
+
+
+async def test_a_newer_process_brings_its_rules_and_an_older_one_steps_with_them(new_store: NewStore) -> None:
+    async with engine_on(new_store(), OLD) as old:
+        first = await old.apply("s", [pushed("a", kind=Kind.CLOSING)])
+        assert (first.state.generation, first.state.digest) == (1, OLD.digest)
+        async with engine_on(new_store(), NEW) as new:
+            second = await new.apply("s", [pushed("b", kind=Kind.CLOSING)])
+            assert (second.state.generation, second.state.digest) == (2, NEW.digest)
+            third = await old.apply("s", [pushed("c", kind=Kind.CLOSING)])
+            assert (third.state.generation, third.state.digest) == (2, NEW.digest)
+            stored = await old.stored("s")
+            assert stored.due.settle == third.state.open.closing_at + 9000  # type: ignore[operator]
+            # A process that never met the old rules replays the tail all the same.
+            async with engine_on(new_store(), NEW) as later:
+                assert later.book.generation == 2
+                assert await later.state("s") == third.state
+
+
+async def test_an_older_process_learns_newer_rules_from_the_store(new_store: NewStore) -> None:
+    async with engine_on(new_store(), OLD) as old, engine_on(new_store(), NEW) as new:
+        await new.apply("s", [pushed("a", kind=Kind.CLOSING)])
+        applied = await old.apply("s", [pushed("b", kind=Kind.CLOSING)])
+        assert applied.state.digest == NEW.digest
+
+
+async def test_the_same_rules_keep_their_generation(new_store: NewStore) -> None:
+    async with engine_on(new_store(), OLD) as one, engine_on(new_store(), OLD) as other:
+        assert one.book.generation == other.book.generation == 1

@@ -8,7 +8,6 @@ the object and look like nothing that it is not; a JSON reader gets every text b
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -144,13 +143,16 @@ def _state(view: View) -> str:
         for each in input.recent
     ]
     parts.append(f'"recent":{quoted(recent)}')
-    about: dict[str, Any] = {"scope": input.scope, "reason": window.reason.value}
+    about = [f'"scope":{quoted(input.scope)}', f'"reason":"{window.reason.value}"']
     omitted = window.dropped + view.omitted
-    about |= {"earlierEventsLeftOut": omitted} if omitted else {}
-    about |= {"someEventsWereLost": True} if window.gap else {}
-    about |= {"timesHeldBefore": window.waits} if window.waits else {}
+    if omitted:
+        about.append(f'"earlierEventsLeftOut":{omitted}')
+    if window.gap:
+        about.append('"someEventsWereLost":true')
+    if window.waits:
+        about.append(f'"timesHeldBefore":{window.waits}')
     events = ",".join(event.json for event in view.events)
-    parts.append(f'"window":{quoted(about)[:-1]},"events":[{events}]}}')
+    parts.append(f'"window":{{{",".join(about)},"events":[{events}]}}')
     return "{" + ",".join(parts) + "}"
 
 

@@ -40,12 +40,12 @@ def _shared(binary: str) -> Iterator[Server]:
 
 @pytest.fixture
 def new_server() -> Iterator[Callable[..., Server]]:
-    """Starts a bundled Valkey of the test's own: `new_server("--appendonly", "yes", port=...)`."""
+    """Starts a server of the test's own, a bundled Valkey: `new_server("--appendonly", "yes", port=...)`."""
     started: list[Server] = []
     with tempfile.TemporaryDirectory(prefix="attend-") as folder:
 
-        def start(*options: str, port: int = 0) -> Server:
-            server = Server(bundled_binary(), Path(folder) / str(len(started)), *options, port=port)
+        def start(*options: str, port: int = 0, binary: Callable[[], str] = bundled_binary) -> Server:
+            server = Server(binary(), Path(folder) / str(len(started)), *options, port=port)
             started.append(server)
             return server.start()
 

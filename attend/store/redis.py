@@ -19,7 +19,10 @@ FORMAT = 1
 
 GROUP_BYTES = 1024 * 1024
 GROUP_WRITES = 256
-"""What one call of `commit` carries at most, unless one write alone is more; scopes that one `load` asks for."""
+"""What one call of `commit` carries at most, unless one write alone is more."""
+
+LOAD_SCOPES = 64
+"""Scopes that one call of `load` asks for: each may be a whole snapshot."""
 
 _OUTCOMES = {1: Outcome.OK, 2: Outcome.CONFLICT, 3: Outcome.LOST, 4: Outcome.BAD}
 _logger = logging.getLogger("attend.store")
@@ -115,8 +118,8 @@ class RedisStore:
     async def load(self, scopes: Sequence[tuple[str, str]]) -> list[Loaded]:
         """Each scope, given with the version the caller has, as it is stored now."""
         loaded: list[Loaded] = []
-        for start in range(0, len(scopes), GROUP_WRITES):
-            some = scopes[start : start + GROUP_WRITES]
+        for start in range(0, len(scopes), LOAD_SCOPES):
+            some = scopes[start : start + LOAD_SCOPES]
             keys = [key for scope, _ in some for key in (self._keys.scope(scope), self._keys.tail(scope))]
             found = await self._link.run("load", keys, [have for _, have in some])
             loaded += [_loaded(*one) for one in found]

@@ -48,6 +48,8 @@ class Link:
         except ValueError as error:
             raise ConfigError(f"store is {url!r}, it must be a Redis URL: {error}") from error
         # Set here and not above, where a query in the URL would win.
+        if kind is BlockingConnectionPool:
+            pool.timeout = self._timeout
         pool.connection_kwargs.update(
             decode_responses=False,
             protocol=2,

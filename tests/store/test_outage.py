@@ -12,12 +12,11 @@ import redis.exceptions
 from redis.asyncio import Redis
 
 from attend.core.types import Lane
-from attend.errors import StoreCorruptError, StoreUnavailableError
+from attend.errors import StoreUnavailableError
 from attend.store.base import Loaded, Outcome, StoredWindow
 from attend.store.redis import RedisStore
-from attend.store.redis_errors import translate
 from tests.proxy import Proxy
-from tests.servers import Server
+from tests.servers import Server, bundled_binary, redis_binary
 from tests.store.making import AT, committed, logged, row, write
 
 pytestmark = pytest.mark.anyio
@@ -197,8 +196,11 @@ async def test_cancelled_calls_leave_the_store_working(valkey: Server) -> None:
         await store.close()
 
 
-async def test_a_full_server_refuses_whole_writes_and_still_trims(new_server: Servers) -> None:
-    server = new_server("--maxmemory-policy", "noeviction")
+@pytest.mark.parametrize("binary", [bundled_binary, redis_binary])
+async def test_a_full_server_refuses_whole_writes_and_still_trims(
+    new_server: Servers, binary: Callable[[], str]
+) -> None:
+    server = new_server("--maxmemory-policy", "noeviction", binary=binary)
     store = RedisStore(server.url)
     await store.open()
     await logged(store, *(f"d{n}" for n in range(20)))
@@ -274,37 +276,19 @@ async def test_a_password_that_is_missing_or_wrong_is_said(new_server: Servers) 
     await store.close()
 
 
-@pytest.mark.parametrize(
-    ("error", "kind", "said"),
-    [
-        (redis.exceptions.BusyLoadingError("Redis is loading"), StoreUnavailableError, "loading its data"),
-        (redis.exceptions.ResponseError("MISCONF Redis is configured"), StoreUnavailableError, "disk"),
-        (redis.exceptions.ResponseError("CLUSTERDOWN down"), StoreUnavailableError, "cluster is down"),
-        (redis.exceptions.ResponseError("TRYAGAIN keys"), StoreUnavailableError, "by itself"),
-        (redis.exceptions.ResponseError("MOVED 1 host:1"), StoreUnavailableError, "failover pair"),
-        (redis.exceptions.ResponseError("MASTERDOWN Link"), StoreUnavailableError, "lost its primary"),
-        (
-            redis.exceptions.ResponseError("Error running script: @user_script:4: -OOM command not allowed"),
-            StoreUnavailableError,
-            "out of memory",
-        ),
-        (redis.exceptions.NoPermissionError("this user"), StoreUnavailableError, "ACL"),
-        (
-            redis.exceptions.ResponseError("Error running script: WRONGTYPE Operation"),
-            StoreCorruptError,
-            "WRONGTYPE",
-        ),
-        (redis.exceptions.ResponseError("what is this"), StoreUnavailableError, "refused a command"),
-        (OSError("broken"), StoreUnavailableError, "cannot be reached: broken"),
-        (TimeoutError(), StoreUnavailableError, "in time"),
-        (
-            redis.exceptions.ResponseError("unknown command 'BOOM'"),
-            StoreUnavailableError,
-            "refused a command",
-        ),
-    ],
-)
-async def test_what_redis_says_becomes_what_to_do(error: Exception, kind: type[Exception], said: str) -> None:
-    found = translate(error)
-    assert type(found) is kind
-    assert said in str(found)
+async def test_more_calls_than_connections_wait_for_one(valkey: Server) -> None:
+    store = RedisStore(valkey.url, prefix="few", max_connections=2)
+    await store.open()
+    await asyncio.gather(*(store.server_now() for _ in range(50)))
+    await store.close()
+
+
+async def test_calls_that_get_no_connection_in_time_are_told_so(valkey: Server) -> None:
+    async with Proxy(valkey.path) as proxy:
+        store = RedisStore(proxy.url, prefix="few", max_connections=2, timeout_ms=400)
+        await store.open()
+        proxy.freeze()
+        calls = (store.server_now() for _ in range(5))
+        results = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 15)
+        assert {type(result) for result in results} == {StoreUnavailableError}
+        await store.close()

@@ -72,16 +72,15 @@ async def _ask(child: Process, ask: AskJudge | AskSink, timeout_ms: int | None) 
         ready = await child.stdout.readexactly(len(READY))
         if ready != READY:
             raise CallLostError("the child process said something else than that it is ready")
-        async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000) as timeout:
-            try:
+        timeout = asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000)
+        try:
+            async with timeout:
                 child.stdin.write(framed(ask))
                 await child.stdin.drain()
                 (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
                 answer = read_answer(await child.stdout.readexactly(length))
-            except TimeoutError as error:
-                if timeout.expired():
-                    raise TimeoutError(f"the call did not end within {timeout_ms} ms") from error
-                raise
+        except TimeoutError as error:
+            raise TimeoutError(f"the call did not end within {timeout_ms} ms") from error
     except (asyncio.IncompleteReadError, ConnectionError) as error:
         code = await child.wait()
         raise CallLostError(f"the child process that made the call ended with code {code}") from error

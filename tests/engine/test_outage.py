@@ -32,7 +32,7 @@ async def test_a_commit_whose_reply_was_lost_is_applied_once(proxy: Proxy, valke
     store, direct = RedisStore(proxy.url), RedisStore(valkey.url)
     traces: list[Trace] = []
     async with engine_on(store, traces=traces) as engine, engine_on(direct) as other:
-        await engine.apply("s", [pushed("a")])
+        applied = await engine.apply("s", [pushed("a")])
         for n in range(5):
             # It reaches the server, and the reply is cut off.
             proxy.delay = 0.05

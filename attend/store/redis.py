@@ -71,7 +71,7 @@ class RedisStore:
         if written is not None and int(written) > FORMAT:
             raise StateFormatError(f"the store has format {int(written)}, this attend reads up to {FORMAT}")
         await self._link.load_scripts()
-        await self._log.ensure_epoch()
+        await self._log.end()  # which gives the log its epoch
         self._opened = True
 
     async def close(self) -> None:

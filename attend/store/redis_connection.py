@@ -45,7 +45,27 @@ _PACKING: dict[Any, Any] = {
 }
 
 
-def pack_in_c(pool: ConnectionPool) -> None:
-    """Have a pool that has made no connection yet make its connections of these classes."""
-    found: Any = pool.connection_class
-    pool.connection_class = _PACKING.get(found, found)
+class Pool(ConnectionPool):
+    """A pool of those connections, without a limit.
+
+    redis-py's own holds a lock while it connects, so that with a dead link each caller waits for all before it;
+    and a call that is cancelled while it gives a connection back to its blocking pool takes that along.
+    """
+
+    def make_connection(self) -> Any:
+        """A new connection of the packing class."""
+        own: Any = self.connection_class
+        self.connection_class = _PACKING.get(own, own)
+        untyped: Any = super()
+        return untyped.make_connection()
+
+    async def get_connection(self, command_name: Any = None, *keys: Any, **options: Any) -> Any:
+        """A connection that is connected. The arguments are redis-py's and say nothing here."""
+        untyped: Any = self
+        connection = untyped.get_available_connection()
+        try:
+            await self.ensure_connection(connection)
+        except BaseException:
+            await self.release(connection)
+            raise
+        return connection

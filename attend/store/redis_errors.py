@@ -50,8 +50,6 @@ def translate(error: Exception) -> StoreError:
     code = _code_of(error, text)
     if code is not None:
         return StoreUnavailableError(f"the Redis server cannot serve now: {_ADVICE[code]} ({text})")
-    if text == "No connection available.":
-        return StoreUnavailableError("every connection to the Redis server is busy; look at its load")
     if isinstance(error, (redis.exceptions.TimeoutError, TimeoutError)):
         return StoreUnavailableError(
             "the Redis server did not answer in time; look at its load and the network"

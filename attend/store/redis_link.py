@@ -7,16 +7,17 @@ the next command, without waiting.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from attend.errors import ConfigError
+from attend.errors import ConfigError, StoreUnavailableError
 from attend.store import scripts
-from attend.store.redis_connection import pack_in_c
+from attend.store.redis_connection import Pool
 from attend.store.redis_errors import translated
 
 
@@ -31,25 +32,24 @@ class Link:
 
     def __init__(self, url: str, client: Any, timeout_ms: int, max_connections: int) -> None:
         self._timeout = timeout_ms / 1000
+        self._places = asyncio.Semaphore(max_connections)
         self._owned: list[Any] = []
         self._client: Any = client
         self._blocking: Any = client
         if client is None:
-            self._client = self._connect(url, BlockingConnectionPool, self._timeout, max_connections)
+            self._client = self._connect(url, self._timeout)
             # What blocks is timed from outside, by how long it was asked to block for.
-            self._blocking = self._connect(url, ConnectionPool, None, 10_000)
+            self._blocking = self._connect(url, None)
         self._scripts: dict[str, Any] = {
             name: self._client.register_script(scripts.source(name)) for name in scripts.NAMES
         }
 
-    def _connect(self, url: str, kind: Any, timeout: float | None, most: int) -> Any:
+    def _connect(self, url: str, timeout: float | None) -> Any:
         try:
-            pool: Any = kind.from_url(url, max_connections=most)
+            pool: Any = Pool.from_url(url)  # pyright: ignore[reportUnknownMemberType]
         except ValueError as error:
             raise ConfigError(f"store is {url!r}, it must be a Redis URL: {error}") from error
         # Set here and not above, where a query in the URL would win.
-        if kind is BlockingConnectionPool:
-            pool.timeout = self._timeout
         pool.connection_kwargs.update(
             decode_responses=False,
             protocol=2,
@@ -57,33 +57,47 @@ class Link:
             socket_timeout=timeout,
             socket_connect_timeout=self._timeout,
         )
-        pack_in_c(pool)
         client: Any = Redis(connection_pool=pool)
         self._owned.append(client)
         return client
 
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[None, None]:
+        """One of the connections there may be at once, with errors translated."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._places.acquire()
+        except TimeoutError:
+            raise StoreUnavailableError(
+                "every connection to the Redis server is busy; look at its load and the network"
+            ) from None
+        try:
+            with translated():
+                yield
+        finally:
+            self._places.release()
+
     async def load_scripts(self) -> None:
         """Have the server compile every script, so that one it cannot run is known at once."""
-        with translated():
+        async with self._place():
             for name in scripts.NAMES:
                 await self._client.script_load(scripts.source(name))
 
     async def call(self, *command: Any) -> Any:
         """One command's answer."""
-        with translated():
+        async with self._place():
             return await self._client.execute_command(*command)
 
     async def together(self, *commands: Sequence[Any]) -> Any:
         """Several commands' answers, with nobody else's between them; one round trip."""
-        with translated():
-            async with self._client.pipeline(transaction=True) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                return await pipeline.execute()
+        async with self._place(), self._client.pipeline(transaction=True) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            return await pipeline.execute()
 
     async def run(self, script: str, keys: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """A script's answer; a server that does not know the script, or no more, is given it."""
-        with translated():
+        async with self._place():
             return await self._scripts[script](keys=keys, args=arguments)
 
     async def block(self, block_ms: int, *command: Any) -> Any:
@@ -95,5 +109,5 @@ class Link:
     async def close(self) -> None:
         """Close every connection that is not the caller's."""
         for client in self._owned:
-            with translated():
+            with suppress(StoreUnavailableError), translated():
                 await client.connection_pool.disconnect()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Any
 
 from msgspec import Struct
 
@@ -48,27 +47,18 @@ class RedisLog:
         self._link = link
         self._keys = keys
 
-    async def _look(self, *command: Any) -> tuple[_Meta, Any]:
-        """The meta hash and the log's length, and another command's answer at the same moment."""
-        while True:
-            stored, length, answer = await self._link.together(
-                ("HMGET", self._keys.meta, "epoch", "n", "trimmed"), ("XLEN", self._keys.log), command
-            )
-            if stored[0] is not None:
-                return _Meta(stored[0].decode(), int(stored[1] or 0), int(stored[2] or 0), length), answer
-            await self.ensure_epoch()
-
-    async def ensure_epoch(self) -> None:
-        """Give the log an epoch, where it has none."""
-        await self._link.run("epoch", [self._keys.meta, self._keys.log], [new_epoch()])
-
     async def _range(self, start: str, count: int) -> tuple[_Meta, _Found]:
-        meta, entries = await self._look("XRANGE", self._keys.log, start, "+", "COUNT", count)
+        """Up to `count` entries from a stream id on, with the log as a whole at the same moment."""
+        epoch, n, trimmed, length, entries = await self._link.run(
+            "read", [self._keys.meta, self._keys.log], [new_epoch(), start, count]
+        )
+        meta = _Meta(epoch.decode(), int(n), int(trimmed), length)
         rows: list[LogRow] = []
         windows: list[str] = []
-        for entry_id, fields in entries:
+        for entry_id, pairs in entries:
+            fields: dict[bytes, bytes] = dict(zip(pairs[::2], pairs[1::2], strict=True))
             # An entry that somebody else added is no row, and is passed over.
-            if fields and fields.get(b"n", b"").isdigit() and b"d" in fields:
+            if fields.get(b"n", b"").isdigit() and b"d" in fields:
                 rows.append(LogRow(Position(meta.epoch, int(fields[b"n"]), entry_id.decode()), fields[b"d"]))
                 windows.append(fields.get(b"w", b"").decode())
         last = entries[-1][0].decode() if entries else None
@@ -76,12 +66,10 @@ class RedisLog:
 
     async def end(self) -> Position:
         """The position after the newest row."""
-        meta, entries = await self._look("XREVRANGE", self._keys.log, "+", "-", "COUNT", 1)
-        if not entries:
-            return Position(meta.epoch, meta.n)
-        entry_id, fields = entries[0][0].decode(), entries[0][1]
-        own = fields.get(b"n") == str(meta.n).encode()
-        return Position(meta.epoch, meta.n, entry_id if own else f"({entry_id}")
+        meta, found = await self._range("+", 1)
+        if found.rows and found.rows[0].position.n == meta.n:
+            return found.rows[0].position
+        return Position(meta.epoch, meta.n, f"({found.last}" if found.last else _FIRST)
 
     async def start(self) -> Position:
         """The position before the oldest row kept."""
@@ -144,10 +132,11 @@ class RedisLog:
 
     async def find(self, decision_id: str) -> Position | None:
         """Where a decision's row is, or was."""
-        meta, stored = await self._look("HMGET", self._keys.window(decision_id), "n", "id")
-        if stored[0] is None or stored[1] is None:
+        n, row_id = await self._link.call("HMGET", self._keys.window(decision_id), "n", "id")
+        if n is None or row_id is None:
             return None
-        return Position(meta.epoch, int(stored[0]), stored[1].decode())
+        epoch = await self._link.call("HGET", self._keys.meta, "epoch")
+        return None if epoch is None else Position(epoch.decode(), int(n), row_id.decode())
 
     async def trim(self, max_rows: int, oldest_at: int, limit: int = 1000) -> int:
         """Delete the oldest rows past a count or an age, with windows no lane refers to."""

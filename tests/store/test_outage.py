@@ -213,6 +213,8 @@ async def test_a_full_server_refuses_whole_writes_and_still_trims(
         with pytest.raises(StoreUnavailableError, match="out of memory"):
             await store.commit([write(expected=one, snapshot=b"new", due={Lane.SETTLE: None})])
         assert {key: await raw.dump(key) for key in await raw.keys("*")} == before
+        assert len((await store.log.read(await store.log.start(), 99)).rows) == 20
+        assert (await store.load([("a", "")]))[0].version == one
         assert await store.log.trim(5, 0) == 15
         await raw.config_set("maxmemory", "0")
     await committed(store, expected=one)

@@ -35,7 +35,6 @@ from attend.store.redis_errors import translate
             StoreUnavailableError,
             "password",
         ),
-        (redis.exceptions.ConnectionError("No connection available."), StoreUnavailableError, "busy"),
         (OSError("broken"), StoreUnavailableError, "cannot be reached: broken"),
         (TimeoutError(), StoreUnavailableError, "in time"),
         (

@@ -19,8 +19,11 @@ DEAD_LETTERS = "dead letters"
 
 
 def full_lane(state: ScopeState, rules: Rules) -> str | None:
-    """The name of a lane that is at its cap, so that the scope takes no more events."""
-    if len(state.outbox) >= rules.max_outbox:
+    """The name of a lane that is at its cap, so that the scope takes no more events.
+
+    An outbox left over from when there was a sink does not count: nothing would ever drain it.
+    """
+    if rules.sink and len(state.outbox) >= rules.max_outbox:
         return OUTBOX
     if len(state.dead) >= rules.max_dead_letters:
         return DEAD_LETTERS

@@ -170,21 +170,22 @@ class Committer:
         A scope that cannot be had is left out, and those waiting for it are told why.
         """
         bases: dict[str, Stored] = {}
-        asked: list[tuple[str, str]] = []
+        asked: list[tuple[str, Stored | None]] = []
         for scope in scopes:
             have = self._cache.get(scope)
             trusted = scope not in self._stale and not any(each.claim for each in self._pending[scope])
             if have is not None and trusted:
                 bases[scope] = have
             else:
-                asked.append((scope, "" if have is None else have.version))
+                asked.append((scope, have))
         if not asked:
             return bases
         waiting = [each for scope, _ in asked for each in self._pending[scope]]
-        found = await self._persist(lambda: self._store.load(asked), waiting)
-        for (scope, _), loaded in zip(asked, found or (), strict=found is not None):
+        versions = [(scope, "" if have is None else have.version) for scope, have in asked]
+        found = await self._persist(lambda: self._store.load(versions), waiting)
+        for (scope, have), loaded in zip(asked, found or (), strict=found is not None):
             try:
-                base = await restore(scope, self._cache.get(scope), loaded, self._book)
+                base = await restore(scope, have, loaded, self._book)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this scope's alone
                 self._cache.drop(scope)
                 _fail(self._pending.pop(scope, ()), error)

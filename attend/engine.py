@@ -41,7 +41,7 @@ class Engine:
         patience_ms: int = 5000,
         quiet_ms: int | None = None,
         max_states: int = 131_072,
-        max_state_bytes: int = 256 * 1024 * 1024,
+        max_state_bytes: int = 512 * 1024 * 1024,
     ) -> None:
         self.store = store
         self.clock = clock

@@ -22,6 +22,10 @@ SETTLE = {"judge_timeout_ms": 2000, "retry_backoff_ms": (200, 400, 800)}
 SETTLE_FLAG = '{"judge_timeout_ms":2000,"retry_backoff_ms":[200,400,800]}'
 
 
+async def taken(_: object) -> None:
+    """What a producer's process would do with decisions and letters, which go to the crew."""
+
+
 async def test_after_a_kill_another_worker_judges_once_the_lease_is_over(
     new_crew: NewCrew, producer: Producer
 ) -> None:
@@ -75,7 +79,7 @@ async def test_a_window_that_kills_its_worker_ends_as_a_dead_letter_and_its_neig
         dead_letter="ours:bury",
         settle=SETTLE_FLAG,
     )
-    app = producer(settle=SETTLE, dead_letter=lambda letter: None)
+    app = producer(settle=SETTLE, dead_letter=taken)
     for _ in range(3):
         crew.start()
     await app.push("P", [{"name": "u"}])
@@ -118,8 +122,8 @@ async def test_a_delivery_that_kills_its_worker_ends_as_a_dead_letter_too(
     )
     app = producer(
         settle={"delivery_timeout_ms": 3000, "retry_backoff_ms": (200, 400, 800)},
-        sink=lambda decision: None,
-        dead_letter=lambda letter: None,
+        sink=taken,
+        dead_letter=taken,
     )
     crew.start()
     for scope in ("P", "a", "b"):

@@ -68,6 +68,8 @@ def say(url: str, event_id: str) -> dict[str, object]:
 
 def children(pid: int) -> dict[int, str]:
     """The processes that a process started, with their command lines."""
+    if sys.platform != "linux":
+        pytest.skip("it looks into /proc")
     found: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -139,6 +141,20 @@ def test_no_workers_is_an_api_alone(serve: Callable[..., Service]) -> None:
     service = serve("--workers", "0", "--store", "memory", *KINDS)
     assert workers(service) == []
     assert say(service.url, "e1")["accepted"] == 1
+
+
+def test_settings_that_only_a_worker_finds_wrong_end_the_serve(tmp_path: Path) -> None:
+    (tmp_path / "picky.py").write_text(
+        "import os\nif '_ATTEND_READY' in os.environ:\n    raise RuntimeError('not here')\n"
+        "async def judge(input): ...\n",
+        encoding="utf-8",
+    )
+    result = attend(
+        "serve", "--store", "memory", "--port", "0", "--judge", "picky:judge", PYTHONPATH=str(tmp_path)
+    )
+    assert result.returncode == 2
+    assert "attend: --judge: picky cannot be imported: RuntimeError: not here" in result.stderr
+    assert result.stdout == ""
 
 
 def test_a_second_serve_on_a_folder_is_told_who_has_it(serve: Callable[..., Service], tmp_path: Path) -> None:

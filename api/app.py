@@ -17,6 +17,8 @@ from attend.api.codes import RequestCode
 from attend.api.health import Health
 from attend.api.ingest import Ingest
 from attend.api.mcp import Endpoint
+from attend.api.scopes import PATH as SCOPES
+from attend.api.scopes import Scopes
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
 from attend.app import Attend
@@ -44,6 +46,7 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     made = Litestar(
         route_handlers=[
             _route("/v1/ingest", Ingest(app, settings)),
+            asgi(SCOPES, is_mount=True, copy_scope=True)(Scopes(app)),
             _route("/healthz", health.alive),
             _route("/readyz", health.ready),
             asgi("/mcp", is_mount=True, copy_scope=True)(endpoint),

@@ -59,6 +59,8 @@ class RequestCode(StrEnum):
     """404: there is no such thing, or it is not yours to see."""
     METHOD_NOT_ALLOWED = "method_not_allowed"
     """405: see the Allow header."""
+    SCOPE_UNREADABLE = "scope_unreadable"
+    """409: what is stored for this scope is not attend's, or a newer attend's."""
     BODY_TIMEOUT = "body_timeout"
     """408: the body did not arrive within its deadline."""
     BODY_TOO_LARGE = "body_too_large"

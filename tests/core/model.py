@@ -96,7 +96,8 @@ class Model:
         return next((item for item in reversed(memory) if item.id == id), None)
 
     def is_full(self) -> bool:
-        return len(self.outbox) >= self.rules.max_outbox or len(self.dead) >= self.rules.max_dead_letters
+        full_outbox = self.rules.sink and len(self.outbox) >= self.rules.max_outbox
+        return full_outbox or len(self.dead) >= self.rules.max_dead_letters
 
     def push(
         self, items: list[Item], gap: bool, longer_known: set[str]

@@ -208,3 +208,18 @@ def with_rules(**changes: object) -> Rules:
 def flushed(id: str = "f1") -> Flushed:
     """A flush request."""
     return Flushed(id)
+
+
+def decide(at: int, id: str, route: str = "queue") -> list[Line]:
+    """A window of one flush event, decided at once."""
+    return [(at, push(f"flush:{id}")), (at, SETTLE), (at, judged(route))]
+
+
+def dead(at: int, id: str) -> list[Line]:
+    """A window of one flush event whose judge refuses for good."""
+    return [(at, push(f"flush:{id}")), (at, SETTLE), (at, failed("no", permanent=True))]
+
+
+def lane_of(effects: list[str], *verbs: str) -> list[str]:
+    """The effects that start with one of these verbs."""
+    return [line for line in effects if line.split()[1] in verbs]

@@ -129,6 +129,12 @@ def test_a_shed_event_is_known_when_it_comes_again() -> None:
     assert told.replies[-1] == Taken(0, duplicates=(0, 1))
 
 
+def test_a_push_that_repeats_an_old_id_among_new_ones_is_known_whole_when_it_comes_again() -> None:
+    mixed = push("flush:a log:x log:y log:z")
+    told = tell((0, push("flush:a")), (0, SETTLE), (1, judged("skip")), (2, mixed), (3, mixed), rules=FEW)
+    assert told.replies[1:] == [Taken(3, duplicates=(0,)), Taken(0, duplicates=(0, 1, 2, 3))]
+
+
 def test_the_decision_id_is_the_hash_that_the_documentation_gives() -> None:
     # printf '["repo","a","b"]' | sha256sum | cut -c1-32
     assert window_id("repo", ["a", "b"]) == "ea5736b70c63c870658563628b8d88cc"

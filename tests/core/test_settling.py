@@ -158,6 +158,17 @@ def test_a_held_window_is_judged_at_its_horizon_with_what_is_open() -> None:
     assert told.effects == ["500 judge closing a", "10600 judge horizon a b c (no wait)"]
 
 
+def test_past_its_horizon_no_wait_is_offered_whatever_the_reason() -> None:
+    told = tell(
+        (0, push("closing:a")),
+        (500, SETTLE),
+        (600, judged("wait")),
+        (10_000, push("closing:b")),
+        (10_700, SETTLE),
+    )
+    assert told.effects[-1] == "10700 judge closing a b (no wait)"
+
+
 def test_the_horizon_counts_from_each_wait() -> None:
     told = tell(
         (0, push("closing:a")),

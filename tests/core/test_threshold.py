@@ -20,6 +20,7 @@ INTERRUPT, QUEUE, NOTE, ASK, SKIP, WAIT = Route
         (QUEUE, {"interrupt": 0.2, "ask": 0.3, "queue": 0.5}, 0.5, ALL, ASK),
         # Exactly at it counts as reaching it.
         (QUEUE, {"interrupt": 0.1, "ask": 0.2, "queue": 0.7}, 0.3, ALL, ASK),
+        (QUEUE, {"interrupt": 0.7, "ask": 0.1, "queue": 0.2}, 0.8, ALL, INTERRUPT),
         (SKIP, {"interrupt": 1.0}, 1.0, ALL, INTERRUPT),
         # It does not: the likeliest quiet route.
         (INTERRUPT, {"interrupt": 0.49, "note": 0.3, "skip": 0.21}, 0.5, ALL, NOTE),

@@ -196,6 +196,7 @@ class Walk:
         assert state.open.size == sum(e.size for e in state.open.events)
         assert seen_as(state.held) == (model.held and known_as(model.held))
         assert seen_as(state.slot) == (model.slot and known_as(model.slot))
+        assert (state.slot and state.slot.may_wait) == (model.slot and model.slot.may_wait)
         assert [list(parcel.event_ids) for parcel in state.outbox] == [work.ids for work in model.outbox]
         assert [list(dead.event_ids) for dead in state.dead] == [work.ids for work in model.dead]
         assert state.token == model.token

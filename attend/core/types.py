@@ -191,8 +191,9 @@ class Decision(Summary, frozen=True, kw_only=True):
 
     def summary(self) -> Summary:
         """The decision as a row of the log: without its window, its notice cut at 16 KiB."""
-        fields = {name: getattr(self, name) for name in Summary.__struct_fields__}
-        return Summary(**{**fields, "notice": cut(self.notice, NOTICE_BYTES)})
+        fields: dict[str, Any] = {name: getattr(self, name) for name in Summary.__struct_fields__}
+        fields["notice"] = cut(self.notice, NOTICE_BYTES)
+        return Summary(**fields)
 
 
 NOTICE_BYTES = 16 * 1024

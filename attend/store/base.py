@@ -129,7 +129,7 @@ class StoredWindow(Struct, frozen=True):
 class Position(Struct, frozen=True, order=True):
     """A place in the log: just after row `n`, whose stream id is `id`. `Position(epoch)` is before the first.
 
-    An id of "0-0", or one that starts with "(", is tied to no row: reading goes on from `n` alone.
+    An id of "0-0" is tied to no row: reading goes on from `n` alone.
     """
 
     epoch: str

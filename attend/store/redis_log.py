@@ -18,7 +18,7 @@ from attend.store.redis_link import Link
 TRIM_ROWS = 100
 """Rows that one call of `trim` deletes, so that it holds the server for a moment only."""
 
-_ID = re.compile(r"\(?\d{1,19}-\d{1,19}")
+_ID = re.compile(r"\d{1,19}-\d{1,19}")
 _FIRST = "0-0"
 
 
@@ -32,10 +32,11 @@ class _Meta(Struct, frozen=True):
 
 
 class _Found(Struct, frozen=True):
-    """What a range of the stream holds: attend's rows, their windows' ids, and the last id of all in it."""
+    """What a range of the stream holds: attend's rows, their windows' ids, and the first and last id of all in it."""
 
     rows: list[LogRow]
     windows: list[str]
+    first: str | None
     last: str | None
     full: bool
 
@@ -61,15 +62,15 @@ class RedisLog:
             if fields.get(b"n", b"").isdigit() and b"d" in fields:
                 rows.append(LogRow(Position(meta.epoch, int(fields[b"n"]), entry_id.decode()), fields[b"d"]))
                 windows.append(fields.get(b"w", b"").decode())
-        last = entries[-1][0].decode() if entries else None
-        return meta, _Found(rows, windows, last, len(entries) == count)
+        first, last = (entries[0][0].decode(), entries[-1][0].decode()) if entries else (None, None)
+        return meta, _Found(rows, windows, first, last, len(entries) == count)
 
     async def end(self) -> Position:
         """The position after the newest row."""
         meta, found = await self._range("+", 1)
         if found.rows and found.rows[0].position.n == meta.n:
             return found.rows[0].position
-        return Position(meta.epoch, meta.n, f"({found.last}" if found.last else _FIRST)
+        return Position(meta.epoch, meta.n, found.last or _FIRST)
 
     async def start(self) -> Position:
         """The position before the oldest row kept."""
@@ -79,20 +80,23 @@ class RedisLog:
     async def read(self, after: Position, limit: int) -> Page:
         """Up to `limit` rows after a position, oldest first; one round trip where nothing is truncated.
 
-        Where the counter jumps inside a page, the page ends before the jump and the next one is truncated.
+        Where the counter jumps inside a page, the page ends before the jump and the next one is truncated. Where
+        entries that hold no row stand after the last row, or the newest rows are gone, the position has the id of
+        the last entry there is and the counter of the newest row there was.
         """
         if not _ID.fullmatch(after.id):
             return await self._from_oldest(limit)
-        anchored = after.id != _FIRST and not after.id.startswith("(")
+        tied = after.id != _FIRST
         # Its own row comes along, and one more tells whether there are more.
-        meta, found = await self._range("-" if after.id == _FIRST else after.id, limit + 2)
+        meta, found = await self._range(after.id if tied else "-", limit + 2)
         rows = found.rows
         if meta.epoch != after.epoch or not 0 <= after.n <= meta.n:
             return await self._from_oldest(limit)
-        met = anchored and bool(rows) and rows[0].position == after
-        if met:
+        met = tied and found.first == after.id
+        if met and rows and rows[0].position.id == after.id:
+            met = rows[0].position.n <= after.n
             rows = rows[1:]
-        elif anchored and after.n > meta.trimmed:
+        if tied and not met and after.n > meta.trimmed:
             return await self._from_oldest(limit)
         if rows:
             first = rows[0].position.n
@@ -100,29 +104,26 @@ class RedisLog:
                 return await self._from_oldest(limit)
             return _page(found, rows, limit, truncated=first != after.n + 1)
         if found.full:
-            return Page((), Position(after.epoch, after.n, f"({found.last}"), False, True)
+            return Page((), Position(after.epoch, after.n, found.last or _FIRST), False, True)
         if meta.n == after.n:
             return Page((), after, False, False)
         if met:
-            return Page((), Position(after.epoch, meta.n, f"({found.last}"), True, False)
+            return Page((), Position(after.epoch, meta.n, found.last or _FIRST), True, False)
         return await self._from_oldest(limit)
 
     async def _from_oldest(self, limit: int) -> Page:
         meta, found = await self._range("-", limit + 1)
         if found.rows:
             return _page(found, found.rows, limit, truncated=True)
-        return Page(
-            (), Position(meta.epoch, meta.n, f"({found.last}" if found.last else _FIRST), True, found.full
-        )
+        return Page((), Position(meta.epoch, meta.n, found.last or _FIRST), True, found.full)
 
     async def wait(self, after: Position, timeout_ms: int) -> bool:
         """Whether there is something to read, now or within the time."""
         if not _ID.fullmatch(after.id) or await self._moved(after):
             return True
         block_ms = max(1, timeout_ms)
-        since = after.id.lstrip("(")
         await self._link.block(
-            block_ms, "XREAD", "COUNT", 1, "BLOCK", block_ms, "STREAMS", self._keys.log, since
+            block_ms, "XREAD", "COUNT", 1, "BLOCK", block_ms, "STREAMS", self._keys.log, after.id
         )
         return await self._moved(after)
 
@@ -172,8 +173,8 @@ def _page(found: _Found, rows: list[LogRow], limit: int, *, truncated: bool) -> 
     here = rows[:count]
     position = here[-1].position
     more = count < len(rows) or found.full
-    if not more and found.last != position.id:
-        position = Position(position.epoch, position.n, f"({found.last}")
+    if not more:
+        position = Position(position.epoch, position.n, found.last or position.id)
     return Page(tuple(here), position, truncated, more)
 
 

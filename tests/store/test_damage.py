@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -147,6 +148,7 @@ async def all_after(store: RedisStore, position: Position, limit: int = 3) -> tu
         seen += [row.position.n for row in page.rows]
         truncated.append(page.truncated)
         position = page.position
+        assert re.fullmatch(r"\d+-\d+", position.id)
         if not page.rows and not page.truncated and not page.more:
             return seen, truncated
     raise AssertionError(f"never came to an end: {seen} {truncated}")

@@ -179,7 +179,6 @@ async def test_a_position_that_never_was_is_truncated_once(store: ScopeStore, em
         Position(end.epoch, end.n + 1, end.id),
         Position(end.epoch, end.n + 1, "99999999999999-0"),
         Position(end.epoch, -1, end.id),
-        Position("elsewhere", end.n, "(" + end.id),
     ]
     if not empty:
         garbage += [
@@ -187,6 +186,7 @@ async def test_a_position_that_never_was_is_truncated_once(store: ScopeStore, em
             Position(end.epoch, end.n, "0-1"),
             Position(end.epoch, end.n, "99999999999999-0"),
             Position(end.epoch, end.n, "rubbish"),
+            Position(end.epoch, end.n, "(" + end.id),
             Position(end.epoch, end.n, ""),
             Position(end.epoch, end.n, "99999999999999999999999999-0"),
         ]

@@ -18,7 +18,7 @@ from attend.store.redis_link import Link
 TRIM_ROWS = 100
 """Rows that one call of `trim` deletes, so that it holds the server for a moment only."""
 
-_ID = re.compile(r"\d{1,19}-\d{1,19}")
+_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 _FIRST = "0-0"
 
 

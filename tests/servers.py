@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from redis import Redis
 
 
 def bundled_binary() -> str:
@@ -130,4 +129,7 @@ def free_port() -> int:
 
 def plain_client(url: str) -> Any:
     """A blocking client, to look at a server's keys from the side; it is a context manager."""
+    # Imported here, since the tests of core run where there is no redis-py.
+    from redis import Redis
+
     return Redis.from_url(url)  # pyright: ignore[reportUnknownMemberType]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 ALONE = """
     import importlib, pkgutil, sys
@@ -42,3 +44,44 @@ def test_core_imports_nothing_but_the_standard_library_msgspec_and_errors() -> N
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
+
+
+BLOCKER = """
+    import sys
+
+    class Blocker:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] in {"redis", "litestar", "arq", "mcp"}:
+                raise ModuleNotFoundError(f"{name} is not to be had", name=name)
+            return None
+
+    sys.meta_path.insert(0, Blocker())
+"""
+
+
+def test_the_tests_of_core_run_where_none_of_the_adapters_libraries_is_installed(tmp_path: Path) -> None:
+    (tmp_path / "blocker.py").write_text(textwrap.dedent(BLOCKER), encoding="utf-8")
+    here = Path(__file__).parent
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "blocker",
+            "-p",
+            "pytest_timeout",
+            str(here),
+            "--collect-only",
+        ],
+        cwd=here.parent.parent,
+        # Other libraries' pytest plugins are kept out: fakeredis has one, and it needs redis.
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        check=False,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -113,7 +113,7 @@ def told(outcome: Outcome) -> dict[str, list[tuple[str, Route]]]:
 
 async def test_the_script_says_what_it_is_meant_to(make_store: MakeStore) -> None:
     outcome = await live(make_store(), None, Crash.BEFORE)
-    by_scope = defaultdict(list)
+    by_scope: dict[str, list[tuple[str, str, tuple[str, ...]]]] = defaultdict(list)
     for decision in outcome.decisions:
         by_scope[decision.scope].append((decision.route, decision.reason, decision.event_ids))
     assert by_scope == {

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -93,7 +94,7 @@ async def test_what_went_in_comes_back_equal_value_by_value(tmp_path: Path) -> N
             assert total == {"accepted": len(lines), "duplicates": 0}
             sent = {event["id"]: event for event in map(json.loads, lines)}
             await settled(agent, set(sent))
-            got = {}
+            got: dict[str, dict[str, Any]] = {}
             for decision in agent.polled:
                 events = await agent.window(decision["eventId"])
                 assert [event["id"] for event in events] == decision["data"]["eventIds"]

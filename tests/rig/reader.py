@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -111,7 +111,7 @@ class Reader:
 
 
 @asynccontextmanager
-async def reader(url: str) -> AsyncIterator[Reader]:
+async def reader(url: str) -> AsyncGenerator[Reader]:
     """A client connected to `<url>/mcp`."""
     events = _Events()
     async with Client(f"{url}/mcp", extensions=[events]) as client:

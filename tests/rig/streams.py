@@ -15,10 +15,10 @@ def machine_log() -> tuple[list[bytes], set[str]]:
     """A machine's log as ingest lines, and the ids of those that its operators marked as alerts."""
     recorded, marked = _DATA / "bgl-2k.ndjson", _DATA / "bgl-2k.alerts.ndjson"
     if recorded.exists() and marked.exists():
-        alerts = {json.loads(line)["id"] for line in split(marked.read_bytes())}
-        return split(recorded.read_bytes()), alerts
+        tagged: set[str] = {json.loads(line)["id"] for line in split(marked.read_bytes())}
+        return split(recorded.read_bytes()), tagged
     lines: list[bytes] = []
-    alerts = set()
+    alerts: set[str] = set()
     for n in range(2000):
         level = "fatal" if n % 14 == 0 else "severe" if n % 333 == 0 else "info"
         if level == "fatal":

@@ -132,11 +132,13 @@ def fault_of(who: str, error: Exception, *, images: bool = False, sent: bytes = 
     connection failed or was too slow.
     """
     status: object = getattr(error, "status_code", None)
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & {"JSONDecodeError", "APIResponseValidationError"}:
+        return JudgeError(f"{who}: its reply cannot be read", status=200)
     if type(status) is int:
         headers: Any = getattr(getattr(error, "response", None), "headers", None)
         body: Any = getattr(error, "body", None)
         return fault(who, status, {} if headers is None else headers, body, images=images, sent=sent)
-    names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"APIConnectionError", "APITimeoutError", "TransportError"}:
         return JudgeError(f"{who}: no answer ({type(error).__name__})")
     return None

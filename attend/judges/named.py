@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from attend.errors import ConfigError
-from attend.judges.base import Judge
 from attend.judges.chat import chat_endpoint
-from attend.judges.decisions import DECISIONS_URL, decisions_judge
-from attend.judges.jev import JEV_URL, jev_judge
-from attend.judges.llm import llm_judge
+from attend.judges.decisions import DECISIONS_URL, Decisions, decisions_judge
+from attend.judges.jev import JEV_URL, Jev, jev_judge
+from attend.judges.llm import Llm, llm_judge
 
 HOSTED = ("jev", "decisions", "llm")
 CHAT_URL = "https://api.openai.com/v1/chat/completions"
@@ -24,11 +23,11 @@ def hosted_judge(
     url: str | None = None,
     criteria: Mapping[str, str] | None = None,
     context_tokens: int | None = None,
-) -> Judge:
+) -> Jev | Decisions | Llm:
     """The judge `jev`, `decisions` or `llm`; `url` is the whole address to ask.
 
     The key is `ATTEND_JUDGE_KEY`; where that is not set, TypeSafe's own address has `TYPESAFE_API_KEY` and OpenAI's
-    `OPENAI_API_KEY`, which go nowhere else. An address on this machine needs none. Raises `ConfigError`.
+    `OPENAI_API_KEY`, which go nowhere else. An address on this machine needs none. Close it with `aclose` when it is done with. Raises `ConfigError`.
     """
     given = environ.get("ATTEND_JUDGE_KEY") or None
     if name == "jev":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -23,8 +24,8 @@ def event(
     data_json: bytes | None = None,
 ) -> Event:
     """An event that came half a minute before its window settled."""
-    json = data_json if data_json is not None else b"{}" if data is None else msgspec.json.encode(data)
-    return Event(id, name, kind, 1, json, text, NOW - 30_000)
+    raw = data_json if data_json is not None else b"{}" if data is None else msgspec.json.encode(data)
+    return Event(id, name, kind, 1, raw, text, NOW - 30_000)
 
 
 def window(*events: Event, reason: Reason = Reason.CLOSING, **more: Any) -> Window:
@@ -52,3 +53,13 @@ def crowd(count: int, *, size: int = 200, acts: int = 1) -> Window:
 
 
 RECENT = (Recent(NOW - 5000, Route.NOTE, Reason.CLOSING, 3, "w1"),)
+
+
+def acts_in(body: Any) -> list[str]:
+    """The texts of the acts in the state of a request."""
+    return [each["text"] for each in body["state"]["window"]["events"] if each["kind"] == "flush"]
+
+
+def events_bytes(body: Any) -> int:
+    """What the events in the state of a request come to."""
+    return sum(len(json.dumps(each, separators=(",", ":"))) + 1 for each in body["state"]["window"]["events"])

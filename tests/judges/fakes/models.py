@@ -19,7 +19,7 @@ class FakeModel(FakeServer):
 
     def __init__(self, write: Write = lambda prompt: '{"route":"note"}') -> None:
         super().__init__(self.answer)
-        self.write = write
+        self.write: Write = write
 
     def answer(self, exchange: Exchange) -> Answer:
         """The answer in the shapes of the API that was asked."""

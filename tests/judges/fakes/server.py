@@ -44,12 +44,13 @@ class Answer:
 
 
 class FakeServer:
-    """Answers from `queue` while it has any, else by `rule`. `requests` keeps what came."""
+    """Answers from `queue` while it has any, else by `rule`. `requests` keeps what came, `arrived` is set from the first on."""
 
     def __init__(self, rule: Callable[[Exchange], Answer]) -> None:
-        self.rule = rule
+        self.rule: Callable[[Exchange], Answer] = rule
         self.queue: deque[Answer] = deque()
         self.requests: list[Exchange] = []
+        self.arrived = asyncio.Event()
         self.connections = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
@@ -99,6 +100,7 @@ class FakeServer:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         exchange = Exchange(method, path, headers, body)
         self.requests.append(exchange)
+        self.arrived.set()
         answer = self.queue.popleft() if self.queue else self.rule(exchange)
         if answer.hangs:
             await reader.read()

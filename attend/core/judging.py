@@ -22,14 +22,16 @@ def misread(judgment: Judgment, routes: tuple[Route, ...]) -> str | None:
     """Why a judgment cannot be taken, or None. No route is ever guessed for it."""
     if judgment.route not in routes:
         return f"the judge answered {judgment.route[:100]!r}, offered were {', '.join(routes)}"
-    numbers = {
-        "confidence": judgment.confidence,
-        **{f"the probability of {name}": value for name, value in (judgment.probabilities or {}).items()},
-        **{f"predicate {name}": value for name, value in (judgment.predicates or {}).items()},
-    }
-    for name, value in numbers.items():
-        if value is not None and not (isfinite(value) and value >= 0):
-            return f"the judge gave {value} as {name}"
+    for name, value in (judgment.probabilities or {}).items():
+        # They are made to sum to 1 over what was offered, so how large they are together does not matter.
+        if not (isfinite(value) and value >= 0):
+            return f"the judge gave {value} as the probability of {name[:100]!r}, it must be 0 or more"
+    shares = {f"predicate {name[:100]!r}": value for name, value in (judgment.predicates or {}).items()}
+    if judgment.confidence is not None:
+        shares["its confidence"] = judgment.confidence
+    for name, value in shares.items():
+        if not 0 <= value <= 1:
+            return f"the judge gave {value} as {name}, it must be from 0 to 1"
     return None
 
 

@@ -144,6 +144,16 @@ def test_probabilities_that_are_no_numbers_are_a_failure() -> None:
     assert told.due.settle == 1010
 
 
+@pytest.mark.parametrize(
+    "judgment",
+    [Judgment("queue", confidence=85.0), Judgment("queue", predicates={"asked": -0.1})],
+    ids=["confidence", "predicate"],
+)
+def test_a_share_outside_0_to_1_is_a_failure(judgment: Judgment) -> None:
+    told = tell(*CALLED, (10, Judged(ID, 1, judgment)))
+    assert told.due.settle == 1010
+
+
 def test_a_lease_that_ran_out_is_a_loss_and_backs_off_with_jitter() -> None:
     told = tell(*CALLED, (30_000, SETTLE))
     assert told.due.settle == 30_000 + loss_backoff(ID, 1, 1000)

@@ -56,6 +56,9 @@ async def test_a_rule_comes_before_a_server_and_errors_come_out(fake_jev: FakeJe
     flushed = await judge(asked(window(reason=Reason.FLUSH)))
     assert (flushed.route, flushed.judge) == ("interrupt", "rule")
     assert fake_jev.requests == []
+    asked_on = await judge(asked(window(reason=Reason.CLOSING)))
+    assert asked_on.judge != "rule", "it only guesses that a window which is no flush may wait its turn"
+    assert len(fake_jev.requests) == 1
 
     async def broken(input: JudgeInput, /) -> Judgment:
         raise ZeroDivisionError

@@ -16,7 +16,7 @@ from attend.rulebook import RuleBook
 from attend.store.base import Loaded, Outcome
 
 
-class Stored(Struct, frozen=True):
+class Stored(Struct, frozen=True, gc=False):
     """A state with the version it is stored as ("" for not stored), and the sizes of its snapshot and tail.
 
     `lost` for one whose stored parts do not fit together: `state` is then what it starts again from.

@@ -14,7 +14,7 @@ LOSSES_UNTIL_SUSPECT = 2
 LOSSES_UNTIL_DEAD = 4
 
 
-class Attempt(Struct, frozen=True, array_like=True):
+class Attempt(Struct, frozen=True, gc=False, array_like=True):
     """How often work was started and how it stands: running until `leased_until`, or waiting for `due_at`.
 
     `token` names the latest start. `failures` count calls that raised or timed out, `losses` starts whose worker

@@ -16,7 +16,7 @@ from attend.core.types import Summary, Window
 from attend.errors import StateFormatError
 
 
-class Entry(Struct, frozen=True, array_like=True):
+class Entry(Struct, frozen=True, gc=False, array_like=True):
     """A tail entry: one input and the instant it was applied at."""
 
     now: int

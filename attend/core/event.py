@@ -18,7 +18,7 @@ MAX_NESTING = 64
 """How deep `data` may nest: itself counts as the first level."""
 
 
-class NewEvent(Struct, frozen=True):
+class NewEvent(Struct, frozen=True, gc=False):
     """An event on its way in: no kind yet, and attend gives it an id and an `at` where it has none.
 
     `at` is in milliseconds. `data_json` is the JSON text of `data`, kept as it came.

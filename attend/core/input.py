@@ -12,7 +12,7 @@ from attend.core.rules import Rules
 from attend.core.types import Event, Judgment, Lane
 
 
-class Pushed(Struct, frozen=True, tag="push", omit_defaults=True):
+class Pushed(Struct, frozen=True, gc=False, tag="push", omit_defaults=True):
     """Events arrived. `source` and `cursor` say how far that source has been read; `gap` that it lost some."""
 
     events: tuple[Event, ...]

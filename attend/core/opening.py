@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 from zlib import crc32
 
@@ -12,7 +11,7 @@ from attend.core.input import Pushed
 from attend.core.rules import Rules
 from attend.core.state import OpenWindow, ScopeState
 from attend.core.trace import EventsDropped, Trace
-from attend.core.types import Event, Kind
+from attend.core.types import ACTS, Event, Kind
 
 OUTBOX = "outbox"
 DEAD_LETTERS = "dead letters"
@@ -66,34 +65,39 @@ def join(
     first = 0
     if not window.acts:
         # Until an act comes, non-acts are shed to stay within the limits; then they are part of its window.
-        first = next((i for i, event in enumerate(arrived) if event.kind.is_act), len(arrived))
+        first = next((i for i, event in enumerate(arrived) if event.kind in ACTS), len(arrived))
         if first:
             window = _shed(state, _add(window, arrived[:first], now), rules, traces)
         if first < len(arrived):
             window = _drop_aged(state.scope, window, now - rules.max_window_ms, traces)
     if first < len(arrived):
         window = _shed(state, _add(window, arrived[first:], now), rules, traces)
-    seen = dict(state.seen)
+    seen = state.seen.copy()  # dict() would insert them one by one where some were deleted before.
     for event, check in zip(arrived, checksums, strict=True):
         seen[event.id] = check
     state = replace(state, open=window)
     return replace(state, seen=_remembered(state, seen, repeated, rules.seen_count)), traces
 
 
-def without_oldest(events: Iterable[Event], count: int) -> tuple[Event, ...]:
+def without_oldest(events: tuple[Event, ...], count: int) -> tuple[Event, ...]:
     """The events without the oldest `count` non-acts."""
-    kept: list[Event] = []
+    return _split(events, count)[0]
+
+
+def _split(events: tuple[Event, ...], count: int) -> tuple[tuple[Event, ...], list[Event]]:
+    """The events without the oldest `count` non-acts, and those."""
+    acts: list[Event] = []
+    dropped: list[Event] = []
     for event in events:
-        if count and not event.kind.is_act:
-            count -= 1
-        else:
-            kept.append(event)
-    return tuple(kept)
+        if len(dropped) == count:
+            break
+        (acts if event.kind in ACTS else dropped).append(event)
+    return (*acts, *events[len(acts) + len(dropped) :]), dropped
 
 
 def _add(window: OpenWindow, events: list[Event], now: int) -> OpenWindow:
     kinds = {event.kind for event in events}
-    acts = sum(event.kind.is_act for event in events)
+    acts = 0 if kinds.isdisjoint(ACTS) else sum(event.kind in ACTS for event in events)
     return OpenWindow(
         events=(*window.events, *events),
         size=window.size + sum(event.size for event in events),
@@ -134,9 +138,9 @@ def _drop(scope: str, window: OpenWindow, count: int, why: str, traces: list[Tra
     if not count:
         return window
     traces.append(EventsDropped(scope, count, why))
-    kept = without_oldest(window.events, count)
-    size = sum(event.size for event in kept)
-    return replace(window, events=kept, size=size, dropped=window.dropped + count)
+    kept, dropped = _split(window.events, count)
+    size = window.size - sum(event.size for event in dropped)
+    return replace(window, events=kept, size=size, dropped=window.dropped + len(dropped))
 
 
 def _remembered(state: ScopeState, seen: dict[str, int], repeated: set[str], count: int) -> dict[str, int]:
@@ -144,14 +148,20 @@ def _remembered(state: ScopeState, seen: dict[str, int], repeated: set[str], cou
     excess = len(seen) - count
     if excess <= 0:
         return seen
-    kept = _live_ids(state) | repeated
-    for event_id in [known for known in islice(seen, excess) if known not in kept]:
-        del seen[event_id]
+    oldest = list(islice(seen, excess))
+    kept = _live_ids(state, oldest) | repeated
+    for event_id in oldest:
+        if event_id not in kept:
+            del seen[event_id]
     return seen
 
 
-def _live_ids(state: ScopeState) -> set[str]:
-    live = {event.id for event in state.open.events}
+def _live_ids(state: ScopeState, oldest: list[str]) -> set[str]:
+    """Which ids the scope still holds, where some are among these, the oldest of its memory."""
+    live: set[str] = set()
+    # Open events stand in the order they were remembered: where their first is not among these, none is.
+    if state.open.events and state.open.events[0].id in oldest:
+        live.update(event.id for event in state.open.events)
     if state.held is not None:
         live.update(state.held.window.event_ids)
     if state.slot is not None:

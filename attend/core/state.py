@@ -11,7 +11,7 @@ FORMAT = 1
 """The state's format. A state of a higher one was written by a newer attend and is refused."""
 
 
-class OpenWindow(Struct, frozen=True, array_like=True):
+class OpenWindow(Struct, frozen=True, gc=False, array_like=True):
     """The window that events join.
 
     The instants are acceptance times: of the first act, the first flush, and the last event of each other act
@@ -35,21 +35,21 @@ class OpenWindow(Struct, frozen=True, array_like=True):
         return not self.events
 
 
-class Forced(Struct, frozen=True, array_like=True):
+class Forced(Struct, frozen=True, gc=False, array_like=True):
     """Someone asked for a settle: `forced` for a flush, `closing` for an end."""
 
     reason: Reason
     at: int
 
 
-class Held(Struct, frozen=True, array_like=True):
+class Held(Struct, frozen=True, gc=False, array_like=True):
     """A window whose verdict was `wait`, until another settles or `horizon_at` comes."""
 
     window: Window
     horizon_at: int
 
 
-class Slot(Struct, frozen=True, array_like=True):
+class Slot(Struct, frozen=True, gc=False, array_like=True):
     """The window in judgement, one a scope, and whether `wait` is offered for it."""
 
     window: Window
@@ -57,7 +57,7 @@ class Slot(Struct, frozen=True, array_like=True):
     attempt: Attempt
 
 
-class Parcel(Struct, frozen=True, array_like=True):
+class Parcel(Struct, frozen=True, gc=False, array_like=True):
     """A decision in the outbox. The decision itself is kept by reference, its event ids are here for dedup."""
 
     id: str
@@ -65,7 +65,7 @@ class Parcel(Struct, frozen=True, array_like=True):
     attempt: Attempt
 
 
-class Dead(Struct, frozen=True, array_like=True):
+class Dead(Struct, frozen=True, gc=False, array_like=True):
     """A dead letter in its lane; its window is kept by reference."""
 
     id: str
@@ -78,7 +78,7 @@ class Dead(Struct, frozen=True, array_like=True):
     attempt: Attempt
 
 
-class ScopeState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ScopeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Everything attend knows of one scope.
 
     `now` is the latest instant applied, `token` the last one given, `seen` maps remembered event ids (oldest
@@ -104,7 +104,7 @@ class ScopeState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cursors: dict[str, str] = {}
 
 
-class Due(Struct, frozen=True):
+class Due(Struct, frozen=True, gc=False):
     """When each lane next has something to do for a scope; None for never, as things stand."""
 
     settle: int | None = None

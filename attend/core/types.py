@@ -81,7 +81,7 @@ class Stage(StrEnum):
     SINK = "sink"
 
 
-class Event(Struct, frozen=True, array_like=True):
+class Event(Struct, frozen=True, gc=False, array_like=True):
     """One thing that happened in a scope.
 
     `at` is the producer's word, kept and shown but never used for timing; `accepted_at` is when attend took it,
@@ -108,7 +108,7 @@ class Event(Struct, frozen=True, array_like=True):
         return 64 + len(self.id) + len(self.name) + len(self.data_json) + text
 
 
-class Window(Struct, frozen=True):
+class Window(Struct, frozen=True, gc=False):
     """A settled window: what a judge reads and a decision carries.
 
     `dropped` counts the non-acts that were shed from it, `gap` says that a source lost events on the way in,
@@ -135,7 +135,7 @@ class Window(Struct, frozen=True):
         return tuple(event.id for event in self.events)
 
 
-class Recent(Struct, frozen=True, array_like=True):
+class Recent(Struct, frozen=True, gc=False, array_like=True):
     """A verdict of late in this scope, as the next judge call sees it."""
 
     at: int

@@ -27,7 +27,7 @@ class Outcome(StrEnum):
     """A key of the scope holds another type; nothing was written."""
 
 
-class Row(Struct, frozen=True):
+class Row(Struct, frozen=True, gc=False):
     """A decision to log: its row and its window, written once. `held` while an outbox refers to the window."""
 
     id: str
@@ -50,7 +50,7 @@ class Dropped(Struct, frozen=True):
     done: bool
 
 
-class Write(Struct, frozen=True, kw_only=True):
+class Write(Struct, frozen=True, gc=False, kw_only=True):
     """One scope's change: everything in it lands together or not at all.
 
     `expected` is the version it was made from, "" for a scope that is not stored; `version` the one it makes,

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     )
     from attend.errors import (
         AlreadyAttachedError,
+        AnswerError,
         AttendError,
+        ClientError,
         ConfigError,
         ConflictError,
         ContextLengthError,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         StoreCorruptError,
         StoreError,
         StoreUnavailableError,
+        UnreachableError,
     )
     from attend.judges.base import Judge, JudgeImage, JudgeInput
     from attend.judges.rule import rule
@@ -57,8 +60,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyAttachedError",
+    "AnswerError",
     "Attend",
     "AttendError",
+    "ClientError",
     "Clock",
     "ConfigError",
     "ConflictError",
@@ -99,6 +104,7 @@ __all__ = [
     "SystemClock",
     "Taken",
     "Trace",
+    "UnreachableError",
     "Window",
     "__version__",
     "default_notice",
@@ -136,7 +142,9 @@ _HOMES = {
         "JudgeRejectedError",
         "ImagesRejectedError",
         "AlreadyAttachedError",
+        "AnswerError",
         "AttendError",
+        "ClientError",
         "ConfigError",
         "ConflictError",
         "EventError",
@@ -146,6 +154,7 @@ _HOMES = {
         "StoreCorruptError",
         "StoreError",
         "StoreUnavailableError",
+        "UnreachableError",
     ),
     "attend.judges.base": ("Judge", "JudgeImage", "JudgeInput"),
     "attend.judges.rule": ("rule",),

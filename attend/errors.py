@@ -13,6 +13,9 @@ AttendError
 │   │   └── ImagesRejectedError     it does not take the pictures
 │   └── JudgeRefusedError       the model refused to answer (also a JudgeError)
 ├── JudgeError             a judge's server could not be reached, failed, or answered what cannot be read
+├── ClientError            a server of attend did not do what a client asked
+│   ├── UnreachableError       it did not answer, or could not take it now, for as long as the client waited
+│   └── AnswerError            it turned the request down, or is no attend
 └── StoreError             the store did not take or give what it was asked
     ├── StoreUnavailableError   it cannot be reached, or cannot write now; try again
     └── StoreCorruptError       a key holds something that attend never wrote
@@ -114,6 +117,26 @@ class ImagesRejectedError(JudgeRejectedError):
 
 class JudgeRefusedError(JudgeError, PermanentError):
     """Raised when the model refused the question about the route."""
+
+
+class ClientError(AttendError):
+    """The base of what a client of a server raises."""
+
+
+class UnreachableError(ClientError):
+    """Raised when a server did not answer, or could not take what it was sent, for as long as the client waited."""
+
+
+class AnswerError(ClientError):
+    """Raised when a server turned a request down for good, or answered what no attend answers.
+
+    `status` is the answer's; `code` is one of the documented codes, or "" where there was none.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        self.status = status
+        self.code = code
+        super().__init__(message)
 
 
 class StoreError(AttendError):

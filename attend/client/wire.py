@@ -1,0 +1,151 @@
+"""MCP over HTTP as far as decisions need it: one request, and its answer as JSON or as a stream of messages."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, cast
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from attend.client.answer import LATER, problem_of, refused, retry_after, trouble_of
+from attend.errors import AnswerError
+from attend.version import __version__
+
+EVENT = "attention.decision"
+VERSION = "2026-07-28"
+SILENCE = 120.0
+"""How many seconds a stream may be silent before it is taken for dead. A server's heartbeat is 15 s."""
+
+_META = "io.modelcontextprotocol/"
+_NO_METHOD = -32601
+_UNSUPPORTED = frozenset({-32026, -32014})
+
+
+class TroubleError(Exception):
+    """Raised where the same request may succeed later; `wait` is in seconds, where the server said."""
+
+    def __init__(self, why: str, wait: float | None = None) -> None:
+        self.wait = wait
+        super().__init__(why)
+
+
+class NotOfferedError(Exception):
+    """Raised where the server does not have the method."""
+
+
+class _Error(Struct):
+    code: int
+    message: str
+    data: Any = None
+
+
+class Message(Struct):
+    """What a server sends: a notification by its method, or the end of the request as a result or an error."""
+
+    method: str = ""
+    params: dict[str, Any] = {}
+    result: dict[str, Any] | None = None
+    error: _Error | None = None
+
+    @property
+    def kind(self) -> str:
+        """The last word of a notification's method; `result` for a result."""
+        return self.method.rpartition("/")[2] or "result"
+
+
+_decoder = msgspec.json.Decoder(Message)
+_ids = itertools.count(1)
+
+
+@asynccontextmanager
+async def request(
+    http: httpx.AsyncClient, method: str, params: Mapping[str, Any]
+) -> AsyncGenerator[AsyncGenerator[Message]]:
+    """The messages that answer a request, as they come; the last one is its result, where it has one.
+
+    Raises `TroubleError`, `NotOfferedError` and `AnswerError`.
+    """
+    meta: dict[str, Any] = {
+        f"{_META}protocolVersion": VERSION,
+        f"{_META}clientInfo": {"name": "attend", "version": __version__},
+        f"{_META}clientCapabilities": {"extensions": {f"{_META}events": {}}},
+    }
+    timeout = httpx.Timeout(SILENCE, connect=5, pool=None)
+    try:
+        async with http.stream(
+            "POST",
+            "/mcp",
+            json={"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": {**params, "_meta": meta}},
+            headers={
+                "accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": VERSION,
+                "Mcp-Method": method,
+            },
+            timeout=timeout,
+        ) as answer:
+            kind = answer.headers.get("content-type", "")
+            if not kind.startswith("text/event-stream"):
+                await answer.aread()
+                yield _whole(answer)
+                return
+            async with aclosing(_messages(answer)) as messages:
+                yield messages
+    except httpx.TransportError as error:
+        raise TroubleError(trouble_of(error)) from error
+
+
+async def _whole(answer: httpx.Response) -> AsyncGenerator[Message]:
+    try:
+        message = _decoder.decode(answer.content)
+    except msgspec.MsgspecError:
+        message = Message()
+    if message.error is not None:
+        raise _failed(message.error, answer.status_code)
+    if answer.status_code in LATER:
+        problem = problem_of(answer)
+        raise TroubleError(
+            f"{answer.status_code} {problem.error}: {problem.message}", retry_after(answer, problem)
+        )
+    if answer.status_code != 200:
+        raise refused(answer)
+    if message.result is None:
+        raise AnswerError(200, "", "it answered what no attend answers")
+    yield message
+
+
+async def _messages(answer: httpx.Response) -> AsyncGenerator[Message]:
+    # Lines end at \n and nowhere else: httpx would split at other separators that stand inside of JSON.
+    rest = bytearray()
+    async for chunk in answer.aiter_bytes():
+        rest += chunk
+        if b"\n" not in chunk:
+            continue
+        *lines, last = bytes(rest).split(b"\n")
+        rest = bytearray(last)
+        for line in lines:
+            if not line.startswith(b"data:"):
+                continue
+            data = line[5:].strip()
+            if not data:
+                continue
+            try:
+                message = _decoder.decode(data)
+            except msgspec.MsgspecError as error:
+                raise TroubleError(f"it sent what cannot be read: {error}") from error
+            if message.error is not None:
+                raise _failed(message.error, answer.status_code)
+            yield message
+
+
+def _failed(error: _Error, status: int) -> Exception:
+    if error.code == _NO_METHOD or error.code in _UNSUPPORTED:
+        return NotOfferedError(error.message)
+    data: Any = error.data
+    after: Any = cast("dict[str, Any]", data).get("retryAfterMs") if isinstance(data, dict) else None
+    if isinstance(after, (int, float)):
+        return TroubleError(error.message, after / 1000)
+    return AnswerError(status, str(error.code), error.message)

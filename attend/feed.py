@@ -152,9 +152,10 @@ class Feed:
         """Stop the tailer. Idempotent. A read that waits goes on until its time is up."""
         self._closed = True
         tailer, self._tailer = self._tailer, None
-        if tailer is not None:
+        while tailer is not None and not tailer.done():
+            # Again and again: before Python 3.12 `wait_for`, which redis-py sends by, can swallow a cancellation.
             tailer.cancel()
-            await asyncio.gather(tailer, return_exceptions=True)
+            await asyncio.wait((tailer,), timeout=0.1)
 
     def wake(self) -> None:
         """Make every read that waits look again, and ask its `stop`."""

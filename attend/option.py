@@ -25,7 +25,7 @@ from attend.core.types import Kind
 SOCKET_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """How long a path the system takes for a unix socket."""
 
-_NOT_SETTLE = {"act_threshold", "sink", "dead_letter"}
+_NOT_SETTLE = {"act_threshold", "sink", "dead_letter", "on_judge_down"}
 SETTLE = tuple(name for name in Rules.__struct_fields__ if name not in _NOT_SETTLE)
 """The keys of `--settle`."""
 

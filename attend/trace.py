@@ -77,7 +77,7 @@ Trace = (
 Observer = Callable[[Trace], None]
 """Told of every trace, after the commit it belongs to. What it raises is logged and goes no further."""
 
-_WARNINGS = (ScopeLost, StoreLost, SourceFailed, core.DeadLettered)
+_WARNINGS = (ScopeLost, StoreLost, SourceFailed, core.DeadLettered, core.DecidedByRule)
 
 
 def log_traces(trace: Trace) -> None:

@@ -56,7 +56,11 @@ class Delivered(Struct, frozen=True, tag="delivered"):
 
 
 class Failed(Struct, frozen=True, tag="failed", omit_defaults=True):
-    """A call raised or timed out. `retry_after_ms` is the least wait before the next, as the other side asked."""
+    """A call raised or timed out. `retry_after_ms` is the least wait before the next, as the other side asked.
+
+    `permanent` says that trying again cannot help; `down` beside it, that this is not about what was asked: a wrong
+    key, a quota used up.
+    """
 
     lane: Lane
     id: str
@@ -64,6 +68,7 @@ class Failed(Struct, frozen=True, tag="failed", omit_defaults=True):
     message: str
     permanent: bool = False
     retry_after_ms: int = 0
+    down: bool = False
 
 
 class Lost(Struct, frozen=True, tag="lost"):

@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from attend.core.attempt import Attempt
 from attend.core.effect import Effect, Log
+from attend.core.input import Failed
 from attend.core.notice import notice_of
-from attend.core.rules import Rules
+from attend.core.rules import OnJudgeDown, Rules
+from attend.core.ruling import ruled
 from attend.core.settling import offered
 from attend.core.state import Held, Parcel, ScopeState, Slot
 from attend.core.threshold import normalised, thresholded
-from attend.core.trace import RouteThresholded, VerdictReached
+from attend.core.trace import DecidedByRule, RouteThresholded, VerdictReached
 from attend.core.types import Decision, Judgment, Lane, Recent, Route
 from attend.core.work import Moved, fail
 
@@ -37,11 +39,41 @@ def misread(judgment: Judgment, routes: tuple[Route, ...]) -> str | None:
 
 def take_verdict(state: ScopeState, slot: Slot, judgment: Judgment, now: int, rules: Rules) -> Moved:
     """The slot freed by a verdict. One that cannot be read is a failure of the call."""
-    routes = offered(slot)
-    wrong = misread(judgment, routes)
+    wrong = misread(judgment, offered(slot))
     if wrong is not None:
-        return fail(state, Lane.SETTLE, wrong, now, rules, permanent=False, retry_after_ms=0)
-    window = slot.window
+        return judge_failed(state, slot, Failed(Lane.SETTLE, slot.window.id, 0, wrong), now, rules)
+    return _decide(state, slot, judgment, now, rules)
+
+
+def judge_failed(state: ScopeState, slot: Slot, failed: Failed, now: int, rules: Rules) -> Moved:
+    """A judge call failed: it waits for the ladder's next rung, is decided by rule, or is given up on."""
+    if rules.on_judge_down is OnJudgeDown.RULE and _is_down(slot, failed, rules):
+        trace = DecidedByRule(state.scope, slot.window.id, failed.message, slot.attempt.starts)
+        state, effects = _decide(state, slot, ruled(slot.window.reason), now, rules, degraded=True)
+        return state, (trace, *effects)
+    return fail(
+        state,
+        Lane.SETTLE,
+        failed.message,
+        now,
+        rules,
+        permanent=failed.permanent,
+        retry_after_ms=failed.retry_after_ms,
+    )
+
+
+def _is_down(slot: Slot, failed: Failed, rules: Rules) -> bool:
+    if failed.permanent:
+        return failed.down
+    left = rules.retry_backoff_ms[slot.attempt.failures :]
+    # Who asks for more time than all the tries that are left would take is down for them all.
+    return not left or failed.retry_after_ms > sum(left)
+
+
+def _decide(
+    state: ScopeState, slot: Slot, judgment: Judgment, now: int, rules: Rules, *, degraded: bool = False
+) -> Moved:
+    routes, window = offered(slot), slot.window
     probabilities = normalised(judgment.probabilities, routes)
     answered = Route(judgment.route)
     route = thresholded(answered, probabilities, routes, rules.act_threshold)
@@ -72,6 +104,7 @@ def take_verdict(state: ScopeState, slot: Slot, judgment: Judgment, now: int, ru
         predicates=judgment.predicates,
         changed_from=None if route is answered else answered,
         judge=judgment.judge,
+        degraded=degraded,
         window=window,
     )
     effects.append(Log(decision, held=rules.sink))

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from enum import StrEnum
 
 import msgspec
 from msgspec import Struct
+
+
+class OnJudgeDown(StrEnum):
+    """What becomes of a window whose judge stays down."""
+
+    DEAD_LETTER = "dead-letter"
+    """It is given up on, as one that the judge refuses always is."""
+    RULE = "rule"
+    """It is decided by rule, and the decision is marked `degraded`."""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
     """The numbers behind `step` and `due_at`. Times are milliseconds.
 
     `sink` and `dead_letter` say whether anybody takes decisions and dead letters in process: without a sink
-    there is no outbox, without a handler dead letters are kept until someone lists them.
+    there is no outbox, without a handler dead letters are kept until someone lists them. `on_judge_down` is for
+    windows whose judge used up its retries, or cannot be asked at all.
     """
 
     closing_grace_ms: int = 500
@@ -34,6 +45,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     dead_letter_backoff_max_ms: int = 60_000
     sink: bool = False
     dead_letter: bool = False
+    on_judge_down: OnJudgeDown = OnJudgeDown.DEAD_LETTER
 
     @property
     def digest(self) -> str:

@@ -22,7 +22,7 @@ from attend.core.input import (
     RulesChanged,
     Ticked,
 )
-from attend.core.judging import take_verdict
+from attend.core.judging import judge_failed, take_verdict
 from attend.core.opening import checksum, full_lane, join, read_cursor
 from attend.core.rules import Rules
 from attend.core.settling import reason_now, settle, start_judge
@@ -209,6 +209,8 @@ def _ended(state: ScopeState, ended: Failed | Lost | Released, now: int, rules: 
     ):
         return state, (StaleRefused(state.scope, lane, ended.id),)
     if isinstance(ended, Failed):
+        if lane is Lane.SETTLE and state.slot is not None:
+            return judge_failed(state, state.slot, ended, now, rules)
         return fail(
             state,
             lane,

@@ -43,6 +43,15 @@ class RouteThresholded(Struct, frozen=True, tag=True):
     route: Route
 
 
+class DecidedByRule(Struct, frozen=True, tag=True):
+    """The judge is down, as `message` says, so the window was decided without it."""
+
+    scope: str
+    window: str
+    message: str
+    starts: int
+
+
 class CallRetried(Struct, frozen=True, tag=True):
     """A call will be made again at `due_at`, after a failure or (`lost`) after its worker went away."""
 
@@ -91,6 +100,7 @@ Trace = (
     | WindowSettled
     | VerdictReached
     | RouteThresholded
+    | DecidedByRule
     | CallRetried
     | DecisionDelivered
     | DeadLettered

@@ -163,7 +163,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     """A decision without its window: one row of the log.
 
     `starts` is how many judge calls it took, `changed_from` the judge's own route where the act threshold
-    changed it, `notice` the text an agent is given.
+    changed it, `notice` the text an agent is given. `degraded` says that the judge was down and the window was
+    decided by rule.
     """
 
     id: str
@@ -182,6 +183,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     predicates: dict[str, float] | None = None
     changed_from: Route | None = None
     judge: str | None = None
+    degraded: bool = False
 
 
 class Decision(Summary, frozen=True, kw_only=True):

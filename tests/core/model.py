@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from attend.core.rules import Rules
+from attend.core.rules import OnJudgeDown, Rules
 from attend.core.types import ACTS, DELIVERED, Kind, Lane, Reason, Route
 
 REMEMBERED_REQUESTS = 64
@@ -233,10 +233,15 @@ class Model:
         self.token += 1
         work.token, work.leased_until = self.token, self.now + lease_ms
 
-    def fail(self, lane: Lane, permanent: bool, retry_after_ms: int) -> None:
-        """The lane's call ended badly."""
+    def fail(self, lane: Lane, permanent: bool, retry_after_ms: int, down: bool = False) -> None:
+        """The lane's call ended badly; `down` where a permanent failure is not about the window."""
         work, ladder = self.work(lane), self.rules.retry_backoff_ms
         assert work is not None
+        by_rule = lane is Lane.SETTLE and self.rules.on_judge_down is OnJudgeDown.RULE
+        used_up = work.failures >= len(ladder) or retry_after_ms > sum(ladder[work.failures :])
+        if by_rule and (down if permanent else used_up):
+            self.verdict(Route.INTERRUPT if work.reason is Reason.FLUSH else Route.QUEUE)
+            return
         if lane is Lane.BURY:
             backoff_ms = (ladder[0] if ladder else 1000) * 2**work.failures
             backoff_ms = min(backoff_ms, self.rules.dead_letter_backoff_max_ms)

@@ -86,13 +86,18 @@ def holder(state: ScopeState, lane: Lane) -> tuple[str, int]:
 
 
 def failed(
-    message: str = "boom", lane: Lane = Lane.SETTLE, *, permanent: bool = False, retry_after_ms: int = 0
+    message: str = "boom",
+    lane: Lane = Lane.SETTLE,
+    *,
+    permanent: bool = False,
+    retry_after_ms: int = 0,
+    down: bool = False,
 ) -> Callable[[ScopeState], Input]:
     """The lane's current call raised."""
 
     def said(state: ScopeState) -> Input:
         id, token = holder(state, lane)
-        return Failed(lane, id, token, message, permanent, retry_after_ms)
+        return Failed(lane, id, token, message, permanent, retry_after_ms, down)
 
     return said
 
@@ -164,7 +169,11 @@ def words_of(one: Effect, names: dict[str, str]) -> str:
             return " ".join(words)
         case effect.Log():
             names[one.decision.id] = " ".join(one.decision.event_ids)
-            return f"log {one.decision.route} {names[one.decision.id]}" + (" (held)" if one.held else "")
+            return " ".join(
+                ["log", one.decision.route, names[one.decision.id]]
+                + ["(held)"] * one.held
+                + ["(degraded)"] * one.decision.degraded
+            )
         case effect.Deliver():
             return f"deliver {names.get(one.id, one.id)}" + (" (suspect)" if one.suspect else "")
         case effect.Bury():
@@ -181,6 +190,8 @@ def words_of(one: Effect, names: dict[str, str]) -> str:
             return f"verdict {one.route}"
         case trace.RouteThresholded():
             return f"thresholded {one.judged} to {one.route}"
+        case trace.DecidedByRule():
+            return f"by rule after {one.starts}: {one.message}"
         case trace.CallRetried():
             return f"retry {one.lane} at {one.due_at}: {one.message}" + (" (lost)" if one.lost else "")
         case trace.DecisionDelivered():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attend.core.input import Ended, Flushed, Pushed, Ticked
-from attend.core.rules import Rules
+from attend.core.rules import OnJudgeDown, Rules
 from attend.core.types import Event, Kind, Lane, Route
 from tests.core.walk import End, Move, Verdict, Wake, Walk
 
@@ -44,9 +44,9 @@ MOVES: st.SearchStrategy[Move] = st.one_of(
     st.builds(
         End,
         LANES,
-        st.sampled_from(["failed", "failed", "fatal", "lost", "lost", "released", "taken"]),
+        st.sampled_from(["failed", "failed", "fatal", "down", "lost", "lost", "released", "taken"]),
         st.sampled_from([False, False, False, True]),
-        st.sampled_from([0, 0, 77]),
+        st.sampled_from([0, 0, 77, 300]),
     ),
 )
 RULES = st.builds(
@@ -69,6 +69,7 @@ RULES = st.builds(
     dead_letter_backoff_max_ms=st.just(500),
     sink=st.sampled_from([True, True, False]),
     dead_letter=st.booleans(),
+    on_judge_down=st.sampled_from(OnJudgeDown),
 )
 
 

@@ -29,7 +29,7 @@ class Verdict(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """A lane's call ends: `failed`, `fatal`, `lost`, `released` or `taken`; `stale` under another token."""
+    """A lane's call ends: `failed`, `fatal`, `down`, `lost`, `released` or `taken`; `stale` under another token."""
 
     lane: Lane
     how: str
@@ -95,7 +95,8 @@ class Walk:
                 case "released":
                     return Released(move.lane, id, token)
                 case _:
-                    return Failed(move.lane, id, token, move.how, move.how == "fatal", move.retry_after_ms)
+                    permanent, down = move.how in ("fatal", "down"), move.how == "down"
+                    return Failed(move.lane, id, token, move.how, permanent, move.retry_after_ms, down)
         return move
 
     def call(self, lane: Lane, stale: bool) -> tuple[str, int]:
@@ -152,7 +153,7 @@ class Walk:
                 if work is None or work.leased_until is None or work.token != said.token:
                     return
                 if isinstance(said, Failed):
-                    model.fail(said.lane, said.permanent, said.retry_after_ms)
+                    model.fail(said.lane, said.permanent, said.retry_after_ms, said.down)
                 elif isinstance(said, Lost):
                     model.lose(said.lane, self.retry_at(said.lane))
                 else:

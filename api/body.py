@@ -14,6 +14,8 @@ from attend.api.codes import RequestCode
 _STEP = 1024 * 1024
 """What gzip may expand to before other requests get a turn."""
 _DRAIN_MS = 3000
+_DRAIN_BYTES = 1024 * 1024
+"""What is read on of a refused body, or twice the limit where that is more."""
 
 
 class Flight:
@@ -75,15 +77,16 @@ async def read_body(
             "Content-Encoding may be gzip or identity",
             headers=[(b"accept-encoding", b"gzip")],
         )
+    chunks = _Chunks(receive)
     try:
         async with asyncio.timeout(deadline_ms / 1000):
             try:
                 declared = headers[b"content-length"]
                 if declared.isdigit() and int(declared) > max_body:
                     raise _too_large(max_body)
-                return await _read(receive, ticket, max_body, gzip=encoding.endswith(b"gzip"))
+                return await _read(chunks, ticket, max_body, gzip=encoding.endswith(b"gzip"))
             except Refused:
-                await _drain(receive, max_body)
+                await _drain(chunks, max(_DRAIN_BYTES, 2 * max_body))
                 raise
     except TimeoutError:
         raise Refused(
@@ -102,44 +105,55 @@ def _headers(scope: Scope, *names: bytes) -> dict[bytes, bytes]:
     return found
 
 
-async def _read(receive: Receive, ticket: Ticket, max_body: int, *, gzip: bool) -> bytes | bytearray:
-    body = bytearray()
-    unzip = _Gunzip(max_body) if gzip else None
-    while True:
-        message = await receive()
+class _Chunks:
+    """A body as it arrives; `more` is false once all of it has."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.more = True
+
+    async def next(self) -> bytes:
+        message = await self._receive()
         if message["type"] != "http.request":
             raise GoneError
-        chunk = message.get("body", b"")
-        more = message.get("more_body", False)
-        if unzip is not None:
-            held = len(body)
-            await unzip.feed(chunk, body)
-            ticket.hold(len(body) - held)
-            if not more:
-                unzip.end()
-                return body
-        elif not body and not more:
-            ticket.hold(len(chunk))
-            if len(chunk) > max_body:
-                raise _too_large(max_body)
-            return chunk
-        else:
-            ticket.hold(len(chunk))
+        self.more = message.get("more_body", False)
+        return message.get("body", b"")
+
+
+async def _read(chunks: _Chunks, ticket: Ticket, max_body: int, *, gzip: bool) -> bytes | bytearray:
+    first = await chunks.next()
+    if not gzip and not chunks.more:
+        _hold(ticket, len(first), len(first), max_body)
+        return first
+    body = bytearray()
+    unzip = _Gunzip(max_body) if gzip else None
+    chunk = first
+    while True:
+        held = len(body)
+        if unzip is None:
             body += chunk
-            if len(body) > max_body:
-                raise _too_large(max_body)
-            if not more:
-                return body
+        else:
+            await unzip.feed(chunk, body)
+        _hold(ticket, len(body) - held, len(body), max_body)
+        if not chunks.more:
+            break
+        chunk = await chunks.next()
+    if unzip is not None:
+        unzip.end()
+    return body
 
 
-async def _drain(receive: Receive, most: int) -> None:
+def _hold(ticket: Ticket, size: int, total: int, max_body: int) -> None:
+    ticket.hold(size)
+    if total > max_body:
+        raise _too_large(max_body)
+
+
+async def _drain(chunks: _Chunks, most: int) -> None:
     try:
         async with asyncio.timeout(_DRAIN_MS / 1000):
-            while most > 0:
-                message = await receive()
-                if message["type"] != "http.request" or not message.get("more_body", False):
-                    return
-                most -= len(message.get("body", b""))
+            while chunks.more and most > 0:
+                most -= len(await chunks.next())
     except TimeoutError:
         return
 

@@ -14,7 +14,7 @@ from attend.api.answer import GoneError, Receive, Refused, Scope, Send, answer, 
 from attend.api.auth import Principal, Right, principal_of, require
 from attend.api.body import Flight, read_body
 from attend.api.codes import LineCode, RequestCode
-from attend.api.ndjson import Command, Line, Rejection, read
+from attend.api.ndjson import Command, Line, Rejection, read_some
 from attend.api.settings import ApiSettings
 from attend.app import Attend
 from attend.core.event import NewEvent
@@ -34,8 +34,6 @@ logger = logging.getLogger(__name__)
 
 RETRY_MS = 1000
 """When to send again what met a full outbox, a conflict, or a store that cannot commit."""
-_TURN = 500
-"""Lines read before other requests get a turn."""
 _PART_EVENTS, _PART_BYTES = 500, 256 * 1024
 """What of one scope goes into one commit, about."""
 
@@ -154,19 +152,23 @@ class Ingest:
     ) -> dict[str, list[_Part]]:
         """The good lines by scope, each scope's in their order; the others go to the reply."""
         parts: dict[str, list[_Part]] = {}
-        for count, line in enumerate(read(body, self._settings.max_line), 1):
-            if count % _TURN == 0:
-                await asyncio.sleep(0)
-            if isinstance(line, Rejection):
-                reply.rejected.append(line)
-            elif not principal.covers(line.scope):
-                reply.rejected.append(
-                    Rejection(
-                        line.number, LineCode.FORBIDDEN, "this token may not send to this scope", line.scope
+        for turn, lines in enumerate(read_some(body, self._settings.max_line)):
+            if turn:
+                await asyncio.sleep(0)  # Other requests get a turn.
+            for line in lines:
+                if isinstance(line, Rejection):
+                    reply.rejected.append(line)
+                elif not principal.covers(line.scope):
+                    reply.rejected.append(
+                        Rejection(
+                            line.number,
+                            LineCode.FORBIDDEN,
+                            "this token may not send to this scope",
+                            line.scope,
+                        )
                     )
-                )
-            else:
-                self._add(parts.setdefault(line.scope, []), line, reply)
+                else:
+                    self._add(parts.setdefault(line.scope, []), line, reply)
         for queue in parts.values():
             for part in queue:
                 part.close()

@@ -1,22 +1,31 @@
 """A body of newline-delimited JSON, read line by line: each line stands or falls by itself.
 
-A line that is clean, as nearly all are, is decoded twice by msgspec and looked over with two searches. One that is
-not, or might not be, is read again by slower and stricter code that says what is wrong with it.
+Lines that are spelled as nearly all are get decoded by msgspec and are only looked over together, some at a time.
+Where one of them might not be clean, each is looked at by itself; and one that is not is read again by slower and
+stricter code that says what is wrong with it.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from attend.api.codes import LineCode
-from attend.core.event import MAX_NESTING, NewEvent, check_id, check_name, check_scope
+from attend.api.strict import DEEPEST, check, what
+from attend.core.event import (
+    MAX_ID_BYTES,
+    MAX_NAME_BYTES,
+    MAX_NESTING,
+    MAX_SCOPE_BYTES,
+    NewEvent,
+    check_id,
+    check_name,
+    check_scope,
+)
 from attend.errors import EventError
 
 MAX_LINE_BYTES = 1024 * 1024
@@ -24,14 +33,14 @@ FIRST_AT, LAST_AT = 10**11, 10**14 - 1
 """What milliseconds look like: 1973 to 5138. Seconds of our time are below, microseconds above."""
 
 
-class Command(Struct, frozen=True):
+class Command(Struct, frozen=True, gc=False):
     """A flush, or with `end` the word that the unit is over. `id` is the sender's name for the request."""
 
     end: bool
     id: str | None
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """A good line: its number from 1, the scope, and what it asks."""
 
     number: int
@@ -49,26 +58,39 @@ class Rejection(Struct, frozen=True, omit_defaults=True, rename="camel"):
     retry_after_ms: int | None = None
 
 
-class _Wire(Struct, frozen=True):
+_NO_DATA = Raw(b"{}")
+
+
+class _Wire(Struct, frozen=True, gc=False):
     scope: Any = None
     id: Any = None
     at: Any = None
     name: Any = None
-    data: Raw = Raw(b"{}")
+    data: Raw = _NO_DATA
     text: Any = None
     flush: Any = None
     end: Any = None
 
 
+class _Plain(Struct, frozen=True, gc=False):
+    """An event whose values are surely within their limits: so many characters have no more bytes than they may."""
+
+    scope: Annotated[str, Meta(min_length=1, max_length=MAX_SCOPE_BYTES // 4)]
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES // 4)]
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES // 4)] | None = None
+    at: Annotated[int, Meta(ge=FIRST_AT, le=LAST_AT)] | None = None
+    data: Raw = _NO_DATA
+    text: str | None = None
+
+
 _wire = msgspec.json.Decoder(_Wire).decode
+_plain = msgspec.json.Decoder(_Plain).decode
 _any = msgspec.json.Decoder().decode
 _KNOWN = re.compile(rb'"(?:scope|id|at|name|data|text|flush|end)"')
 _ESCAPED_KEY = re.compile(rb'\\[^"]*"[ \t\r]*:')
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-_MOST_DIGITS = 4000
-"""Python reads whole numbers of up to 4,300 digits back."""
-_DEEPEST = MAX_NESTING + 1
-"""Brackets open at once in a line: its own, and those of `data`."""
+_BEFORE_COLON = (b'" :', b'"\t:', b'"\r:')
+_TOGETHER = 64 * 1024
+"""Bytes that are looked at together, about."""
 
 
 def read(body: bytes | bytearray, max_line: int = MAX_LINE_BYTES) -> Iterator[Line | Rejection]:
@@ -76,21 +98,75 @@ def read(body: bytes | bytearray, max_line: int = MAX_LINE_BYTES) -> Iterator[Li
 
     A byte order mark at the start of the body is dropped. Blank lines are counted and otherwise ignored.
     """
+    for lines in read_some(body, max_line):
+        yield from lines
+
+
+def read_some(
+    body: bytes | bytearray, max_line: int = MAX_LINE_BYTES
+) -> Iterator[Sequence[Line | Rejection]]:
+    """The same, some lines at a time."""
     at = 3 if body[:3] == b"\xef\xbb\xbf" else 0
-    number = 0
+    number = 1
     while at < len(body):
-        end = body.find(b"\n", at)
-        end = len(body) if end < 0 else end
-        number += 1
-        if end - at > max_line:
+        end = len(body)
+        if end - at > _TOGETHER:
+            end = body.find(b"\n", at + _TOGETHER) + 1 or end
+        plain = _read_plain(bytes(body[at:end]), number) if end - at <= max_line else None
+        if plain is not None:
+            yield plain
+        else:
+            yield list(_read_each(body, at, end, number, max_line))
+        number += body.count(b"\n", at, end)
+        at = end
+
+
+def _read_plain(raw: bytes, number: int) -> list[Line] | None:
+    """Every line, where each is an event that is surely clean; None where one might not be."""
+    rows = raw.split(b"\n")
+    if not rows[-1]:
+        rows.pop()
+    try:
+        events = [_plain(row) for row in rows]
+        data = [bytes(event.data) for event in events]
+        for each in data:
+            if len(each) > 2 * MAX_NESTING and each.count(b"[") + each.count(b"{") > MAX_NESTING:
+                return None
+            _any(each)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    known = sum(
+        2 + (event.id is not None) + (event.at is not None) + (event.text is not None) for event in events
+    ) + sum(event.data is not _NO_DATA for event in events)
+    if _keys(raw) - _keys(b"\n".join(data)) != known or any(space in raw for space in _BEFORE_COLON):
+        return None
+    return [
+        Line(n, event.scope, NewEvent(event.name, event.id, event.at, each, event.text))
+        for n, (event, each) in enumerate(zip(events, data, strict=True), number)
+    ]
+
+
+def _keys(raw: bytes) -> int:
+    """How many keys there are, where no space stands before a colon; what is quoted inside a string is none."""
+    return raw.count(b'":') - raw.count(b'\\":')
+
+
+def _read_each(
+    body: bytes | bytearray, at: int, end: int, number: int, max_line: int
+) -> Iterator[Line | Rejection]:
+    while at < end:
+        newline = body.find(b"\n", at, end)
+        stop = end if newline < 0 else newline
+        if stop - at > max_line:
             yield Rejection(
-                number, LineCode.LINE_TOO_LONG, f"the line has {end - at} bytes, it may have {max_line}"
+                number, LineCode.LINE_TOO_LONG, f"the line has {stop - at} bytes, it may have {max_line}"
             )
         else:
-            raw = bytes(body[at:end])
+            raw = bytes(body[at:stop])
             if raw and not raw.isspace():
                 yield _read_line(number, raw)
-        at = end + 1
+        number += 1
+        at = stop + 1
 
 
 def _read_line(number: int, raw: bytes) -> Line | Rejection:
@@ -105,7 +181,7 @@ def _read_line(number: int, raw: bytes) -> Line | Rejection:
 
 def _wire_of(raw: bytes) -> _Wire:
     try:
-        if raw.count(b"[") + raw.count(b"{") <= _DEEPEST:
+        if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
             wire = _wire(raw)
             data = bytes(wire.data)
             if data != b"{}":
@@ -116,7 +192,7 @@ def _wire_of(raw: bytes) -> _Wire:
                 return wire
     except (msgspec.MsgspecError, UnicodeDecodeError):
         pass  # The strict reader says what it is.
-    _check(raw)
+    check(raw, _Wire.__struct_fields__)
     try:
         wire = _wire(raw)
         _any(wire.data)
@@ -130,7 +206,7 @@ def _item(wire: _Wire) -> NewEvent | Command:
     if wire.flush is not None or wire.end is not None:
         return _command(wire, id)
     if wire.text is not None and not isinstance(wire.text, str):
-        raise EventError(LineCode.BAD_TEXT, f"text is {_what(wire.text)}, it must be a string")
+        raise EventError(LineCode.BAD_TEXT, f"text is {what(wire.text)}, it must be a string")
     return NewEvent(
         check_name(wire.name),
         id,
@@ -154,7 +230,7 @@ def _command(wire: _Wire, id: str | None) -> Command:
 def _check_at(at: Any) -> int:
     right = "it must be a whole number of milliseconds since 1970, such as 1760570000123"
     if isinstance(at, bool) or not isinstance(at, int | float):
-        raise EventError(LineCode.BAD_AT, f"at is {_what(at)}, {right}")
+        raise EventError(LineCode.BAD_AT, f"at is {what(at)}, {right}")
     if not 0 < at < 10**21:
         raise EventError(LineCode.BAD_AT, f"at is {str(at)[:40]}, {right}")
     if FIRST_AT <= at <= LAST_AT and isinstance(at, int):
@@ -168,75 +244,3 @@ def _check_at(at: Any) -> int:
     if isinstance(at, float) and FIRST_AT <= at <= LAST_AT:
         raise EventError(LineCode.BAD_AT, f"at is {at}, {right}; {int(at)} would be right")
     raise EventError(LineCode.BAD_AT, f"at is {at}, {right}")
-
-
-def _what(value: Any) -> str:
-    names: dict[Any, str] = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-        list: "a list",
-    }
-    return "null" if value is None else names.get(value.__class__, "an object")
-
-
-def _check(raw: bytes) -> None:
-    """Read a line as strictly as it goes; raises `EventError` with the first thing that is wrong."""
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        raise EventError(LineCode.BAD_UTF8, f"byte {error.start + 1} is not UTF-8: {error.reason}") from error
-    if _depth(text) > _DEEPEST:
-        raise EventError(LineCode.TOO_DEEP, f"data nests deeper than {MAX_NESTING} levels")
-    top: list[tuple[str, Any]] = []
-
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        top[:] = found  # The outermost object comes last.
-        return dict(found)
-
-    try:
-        value: Any = json.loads(
-            text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_float=_finite, parse_int=_short
-        )
-    except json.JSONDecodeError as error:
-        raise EventError(LineCode.BAD_JSON, f"{error.msg} at character {error.pos + 1}") from error
-    except ValueError as error:
-        raise EventError(LineCode.BAD_JSON, str(error)) from error
-    if not isinstance(value, dict):
-        raise EventError(LineCode.BAD_LINE, f"the line is {_what(value)}, it must be an object")
-    try:
-        json.dumps(top, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise EventError(
-            LineCode.BAD_JSON, "a string holds half a surrogate pair, which no UTF-8 can"
-        ) from error
-    names = [name for name, _ in top if name in _Wire.__struct_fields__]
-    for name in names:
-        if names.count(name) > 1:
-            raise EventError(LineCode.REPEATED_KEY, f"{name} stands there {names.count(name)} times")
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"{text[:40]} is more than a 64-bit number holds")
-    return value
-
-
-def _short(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"a number has {len(text)} digits, it may have {_MOST_DIGITS}")
-    return int(text)
-
-
-def _depth(text: str) -> int:
-    deepest = depth = 0
-    for character in re.sub(r"[^\[\]{}]+", "", _STRING.sub("", text)):
-        depth += 1 if character in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest

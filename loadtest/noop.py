@@ -9,7 +9,7 @@ from arq.connections import RedisSettings
 from arq.worker import Worker, func
 
 
-async def nothing(context: dict[str, Any], *_: Any, **__: Any) -> None:
+async def nothing(ctx: dict[Any, Any], *_: Any, **__: Any) -> None:
     """A job."""
 
 

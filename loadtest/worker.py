@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -107,7 +107,7 @@ class _Jobs(_Side):
 
 
 @asynccontextmanager
-async def _scopes(stage: Stage) -> AsyncIterator[_Side]:
+async def _scopes(stage: Stage) -> AsyncGenerator[_Side]:
     settle = {"closing_grace_ms": GRACE_MS}
     worker = await stage.start(
         *("-m", "attend", "worker", "--store", stage.url, "--prefix", PREFIX),
@@ -123,7 +123,7 @@ async def _scopes(stage: Stage) -> AsyncIterator[_Side]:
 
 
 @asynccontextmanager
-async def _jobs(stage: Stage) -> AsyncIterator[_Side]:
+async def _jobs(stage: Stage) -> AsyncGenerator[_Side]:
     socket = stage.url.removeprefix("unix://")
     worker = await stage.start("-m", "loadtest.noop", socket)
     pool = await create_pool(RedisSettings(unix_socket_path=socket))

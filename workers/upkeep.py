@@ -81,5 +81,6 @@ def is_at_rest(state: ScopeState) -> bool:
         and state.open.acts == 0
         and not state.outbox
         and not state.dead
+        and not state.again
         and not state.cursors
     )

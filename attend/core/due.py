@@ -12,7 +12,8 @@ def due_at(state: ScopeState, rules: Rules) -> Due:
     if state.slot is not None:
         settle: int | None = state.slot.attempt.next_at
     else:
-        settle = min((at for at, _ in deadlines(state, rules)), default=None)
+        retried = [state.again[0].due_at] if state.again else []
+        settle = min((*retried, *(at for at, _ in deadlines(state, rules))), default=None)
     return Due(
         settle=settle,
         deliver=state.outbox[0].attempt.next_at if rules.sink and state.outbox else None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from attend.core.rules import Rules
-from attend.core.types import Event, Judgment, Lane
+from attend.core.types import Event, Judgment, Lane, Window
 
 
 class Pushed(Struct, frozen=True, gc=False, tag="push", omit_defaults=True):
@@ -87,6 +87,25 @@ class Released(Struct, frozen=True, tag="released"):
     token: int
 
 
+class DeadRetried(Struct, frozen=True, tag="dead_retried", omit_defaults=True):
+    """Someone asked for a dead letter to be tried again: the one with this id that died `at` this instant.
+
+    `window` is what was kept of it: a letter of the judge's needs it, since a state knows a dead window by its id
+    alone.
+    """
+
+    id: str
+    at: int
+    window: Window | None = None
+
+
+class DeadDropped(Struct, frozen=True, tag="dead_dropped"):
+    """Someone gave up on a dead letter for good: the one with this id that died `at` this instant."""
+
+    id: str
+    at: int
+
+
 class RulesChanged(Struct, frozen=True, tag="rules"):
     """A process with newer rules than the scope has seen is about to step it."""
 
@@ -94,4 +113,17 @@ class RulesChanged(Struct, frozen=True, tag="rules"):
     rules: Rules
 
 
-Input = Pushed | Flushed | Ended | Ticked | Judged | Delivered | Failed | Lost | Released | RulesChanged
+Input = (
+    Pushed
+    | Flushed
+    | Ended
+    | Ticked
+    | Judged
+    | Delivered
+    | Failed
+    | Lost
+    | Released
+    | DeadRetried
+    | DeadDropped
+    | RulesChanged
+)

@@ -166,6 +166,8 @@ def _live_ids(state: ScopeState, oldest: list[str]) -> set[str]:
         live.update(state.held.window.event_ids)
     if state.slot is not None:
         live.update(state.slot.window.event_ids)
+    for again in state.again:
+        live.update(again.window.event_ids)
     for parcel in state.outbox:
         live.update(parcel.event_ids)
     for dead in state.dead:

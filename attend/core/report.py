@@ -160,7 +160,7 @@ class Report(Struct, frozen=True, rename="camel", kw_only=True):
     """One scope at the instant `now`, in the fleet's time as all instants here.
 
     `status` and `why` say why nothing has settled. `deadlines` are in order; while a window is in judgement they
-    wait for it. `due` is when each lane next has something to do. `full` names a lane that is at its cap, so that
+    wait for it. `retried` are dead windows on their way back to the judge. `due` is when each lane next has something to do. `full` names a lane that is at its cap, so that
     the scope takes no events. `changed_at` is the latest instant applied.
     """
 
@@ -173,6 +173,7 @@ class Report(Struct, frozen=True, rename="camel", kw_only=True):
     open: OpenReport
     held: HeldReport | None
     judging: JudgingReport | None
+    retried: list[WindowReport]
     outbox: OutboxReport
     dead_letters: LettersReport
     recent: list[VerdictReport]
@@ -196,6 +197,7 @@ def report(state: ScopeState, rules: Rules, now: int, *, lost: bool = False) -> 
         open=_open(state),
         held=_held(state),
         judging=_judging(state, now),
+        retried=[WindowReport(**_window(each.window)) for each in state.again[:LISTED]],  # type: ignore[arg-type]
         outbox=OutboxReport(
             len(state.outbox),
             rules.max_outbox,

@@ -78,12 +78,20 @@ class Dead(Struct, frozen=True, gc=False, array_like=True):
     attempt: Attempt
 
 
+class Again(Struct, frozen=True, gc=False, array_like=True):
+    """A dead window that someone had tried again: it takes the judge slot at `due_at`, or when that is free."""
+
+    window: Window
+    due_at: int
+
+
 class ScopeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Everything attend knows of one scope.
 
     `now` is the latest instant applied, `token` the last one given, `seen` maps remembered event ids (oldest
     first) to a checksum of their content, `settled` the last flush and end requests to their outcome, `cursors`
-    each source's key to how far it was read. `generation` and `digest` name the rules it is stepped with.
+    each source's key to how far it was read, `again` dead windows on their way back to the judge. `generation`
+    and `digest` name the rules it is stepped with.
     """
 
     scope: str
@@ -102,6 +110,7 @@ class ScopeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
     seen: dict[str, int] = {}
     settled: dict[str, bool] = {}
     cursors: dict[str, str] = {}
+    again: tuple[Again, ...] = ()
 
 
 class Due(Struct, frozen=True, gc=False):

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from attend.core.delivery import end_burial, end_delivery, start_burial, start_delivery
 from attend.core.effect import Effect
 from attend.core.input import (
+    DeadDropped,
+    DeadRetried,
     Delivered,
     Ended,
     Failed,
@@ -23,9 +25,10 @@ from attend.core.input import (
     Ticked,
 )
 from attend.core.judging import judge_failed, take_verdict
+from attend.core.letter import Lettered, begin_again, drop, retry
 from attend.core.opening import checksum, full_lane, join, read_cursor
 from attend.core.rules import Rules
-from attend.core.settling import reason_now, settle, start_judge
+from attend.core.settling import deadlines, reason_now, settle, start_judge
 from attend.core.state import Forced, ScopeState
 from attend.core.trace import StaleRefused
 from attend.core.types import Event, Lane, Reason
@@ -55,11 +58,12 @@ class Settling(Struct, frozen=True):
     settled: bool
 
 
-Reply = Taken | Settling
+Reply = Taken | Settling | Lettered
 
 
 class Step(Struct, frozen=True):
-    """What one input led to. `reply` answers a push, a flush or an end, and is None for the others.
+    """What one input led to. `reply` answers a push, a flush, an end or what was asked about a dead letter, and is
+    None for the others.
 
     `state` is the very state given where the input changed nothing.
     """
@@ -91,6 +95,10 @@ def step(state: ScopeState, input: Input, now: int, rules: Rules) -> Step:
             moved = _delivered(state, input)
         case Failed() | Lost() | Released():
             moved = _ended(state, input, now, rules)
+        case DeadRetried():
+            moved, reply = retry(state, input, now, rules)
+        case DeadDropped():
+            moved, reply = drop(state, input)
         case RulesChanged():
             moved = _rules(state, input)
         case _:
@@ -156,8 +164,7 @@ def _tick(state: ScopeState, ticked: Ticked, now: int, rules: Rules) -> Moved:
         return state, ()
     work = work_of(state, lane)
     if work is None:
-        reason = reason_now(state, now, rules) if lane is Lane.SETTLE else None
-        return (state, ()) if reason is None else settle(state, reason, now, rules)
+        return _next_window(state, now, rules) if lane is Lane.SETTLE else (state, ())
     if work.attempt.expired(now):
         return _take_over(state, work, ticked, now, rules) if ticked.takeover else (state, ())
     if not work.attempt.may_start(now):
@@ -169,6 +176,15 @@ def _tick(state: ScopeState, ticked: Ticked, now: int, rules: Rules) -> Moved:
     assert state.slot is not None
     after, call = start_judge(state, state.slot, now, rules)
     return after, (call,)
+
+
+def _next_window(state: ScopeState, now: int, rules: Rules) -> Moved:
+    """What has been due for longest goes to the judge: a window that is retried, or what is open and held."""
+    settles_at = min((at for at, _ in deadlines(state, rules)), default=now)
+    if state.again and state.again[0].due_at <= min(now, settles_at):
+        return begin_again(state, now, rules)
+    reason = reason_now(state, now, rules)
+    return (state, ()) if reason is None else settle(state, reason, now, rules)
 
 
 def _take_over(state: ScopeState, work: Work, ticked: Ticked, now: int, rules: Rules) -> Moved:

@@ -87,6 +87,21 @@ class DeadLetterTaken(Struct, frozen=True, tag=True):
     letter: str
 
 
+class DeadLetterRetried(Struct, frozen=True, tag=True):
+    """Someone had a dead letter tried again: it is on its way to the stage that gave up on it."""
+
+    scope: str
+    letter: str
+    stage: Stage
+
+
+class DeadLetterDropped(Struct, frozen=True, tag=True):
+    """Someone gave up on a dead letter: nothing refers to its window any more."""
+
+    scope: str
+    letter: str
+
+
 class StaleRefused(Struct, frozen=True, tag=True):
     """The end of a call came back with a token that is no longer the current one, and was refused."""
 
@@ -105,5 +120,7 @@ Trace = (
     | DecisionDelivered
     | DeadLettered
     | DeadLetterTaken
+    | DeadLetterRetried
+    | DeadLetterDropped
     | StaleRefused
 )

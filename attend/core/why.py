@@ -35,6 +35,11 @@ def why(state: ScopeState, rules: Rules, now: int) -> tuple[Status, str]:
     """The status, and a sentence about it that names no instant: those stand in the deadlines."""
     if state.slot is not None:
         return _judging(state.slot, now)
+    if state.again:
+        return (
+            Status.DUE,
+            "a dead letter is retried and waits for a worker; if this lasts, no worker is running",
+        )
     due = min(deadlines(state, rules), default=None, key=lambda deadline: deadline[0])
     if due is None:
         if state.open.is_empty:

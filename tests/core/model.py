@@ -47,6 +47,9 @@ class Work:
     due_at: int = 0
     failures: int = 0
     losses: int = 0
+    stage: Lane | None = None
+    died_at: int = 0
+    retried: bool = False
 
     @property
     def ids(self) -> list[str]:
@@ -57,15 +60,21 @@ class Work:
 
     def afresh(self, now: int) -> Work:
         """The same window at the start of another lane."""
-        return Work(self.items, self.reason, self.waits, self.dropped, self.gap, due_at=now)
+        afresh = Work(self.items, self.reason, self.waits, self.dropped, self.gap, due_at=now)
+        afresh.retried = self.retried
+        return afresh
+
+    def bytes(self) -> int:
+        """What it holds."""
+        return sum(item.size for item in self.items)
 
 
 @dataclass
 class Model:
     """One scope.
 
-    `judged` holds every window whose judging ended with no wait: decided, skipped or dead; `decided` those of them
-    that made a decision or a dead letter.
+    `judged` holds every window whose judging ended with no wait, at its first end: decided, skipped or dead;
+    `decided` every decision and dead letter that was made, a window that was retried once more each time.
     """
 
     rules: Rules
@@ -80,6 +89,7 @@ class Model:
     slot: Work | None = None
     outbox: list[Work] = field(default_factory=list[Work])
     dead: list[Work] = field(default_factory=list[Work])
+    again: list[Work] = field(default_factory=list[Work])
     judged: list[Work] = field(default_factory=list[Work])
     decided: list[Work] = field(default_factory=list[Work])
     accepted: list[Item] = field(default_factory=list[Item])
@@ -90,7 +100,7 @@ class Model:
     def known(self, id: str) -> Item | None:
         """The event that stands under this id, where a repeat of it must be a duplicate."""
         live = [*self.open]
-        for work in (self.held, self.slot, *self.outbox, *self.dead):
+        for work in (self.held, self.slot, *self.again, *self.outbox, *self.dead):
             live += work.items if work else []
         memory = [*live, *self.accepted[-self.rules.seen_count :]]
         return next((item for item in reversed(memory) if item.id == id), None)
@@ -226,7 +236,11 @@ class Model:
         work = self.work(lane)
         if work is not None:
             return work.next_at()
-        return min((at for at, _ in self.deadlines()), default=None) if lane is Lane.SETTLE else None
+        if lane is not Lane.SETTLE:
+            return None
+        return min(
+            (*(work.due_at for work in self.again[:1]), *(at for at, _ in self.deadlines())), default=None
+        )
 
     def start(self, lane: Lane, work: Work) -> None:
         lease_ms = 2 * self.rules.judge_timeout_ms if lane is Lane.SETTLE else self.rules.delivery_timeout_ms
@@ -269,11 +283,50 @@ class Model:
         if lane is Lane.SETTLE:
             assert self.slot is not None
             work, self.slot = self.slot, None
-            self.judged.append(work)
+            self.judged += [] if work.retried else [work]
             self.decided.append(work)
         else:
             work = self.outbox.pop(0)
-        self.dead.append(work.afresh(self.now))
+        dead = work.afresh(self.now)
+        dead.stage, dead.died_at = lane, self.now
+        self.dead.append(dead)
+
+    # What someone asks about a dead letter.
+
+    def drop(self, place: int) -> str:
+        """Give up on a letter."""
+        self.dead.pop(place)
+        return "done"
+
+    def retry(self, place: int) -> str:
+        """Try a letter again, from where it was given up."""
+        dead = self.dead[place]
+        if dead.stage is Lane.DELIVER:
+            if not self.rules.sink:
+                return "no_sink"
+            self.outbox.append(dead.afresh(self.now))
+        else:
+            waiting = sum(work.bytes() for work in self.again)
+            if self.again and waiting + dead.bytes() > self.rules.max_window_bytes:
+                return "full"
+            work = dead.afresh(self.now)
+            work.retried = True
+            self.again.append(work)
+        self.dead.pop(place)
+        return "done"
+
+    def is_again_next(self) -> bool:
+        """Whether the free slot is for a window that is retried, and not for what is open and held."""
+        if not self.again or self.again[0].due_at > self.now:
+            return False
+        return self.again[0].due_at <= min((at for at, _ in self.deadlines()), default=self.now)
+
+    def begin_again(self) -> None:
+        """The first window that is retried goes to the judge; the next waits from now on."""
+        self.slot = self.again.pop(0)
+        for work in self.again[:1]:
+            work.due_at = max(work.due_at, self.now)
+        self.start(Lane.SETTLE, self.slot)
 
     def verdict(self, route: Route) -> None:
         """The judge's verdict, one that was offered, is taken."""
@@ -283,7 +336,7 @@ class Model:
             work.waits += 1
             self.held, self.horizon_at = work, self.now + self.rules.wait_horizon_ms
             return
-        self.judged.append(work)
+        self.judged += [] if work.retried else [work]
         if route not in DELIVERED:
             return
         self.decided.append(work)

@@ -200,6 +200,10 @@ def words_of(one: Effect, names: dict[str, str]) -> str:
             return f"dead {one.stage} after {one.starts}: {one.message}"
         case trace.DeadLetterTaken():
             return "letter taken"
+        case trace.DeadLetterRetried():
+            return f"letter retried ({one.stage})"
+        case trace.DeadLetterDropped():
+            return "letter dropped"
         case trace.StaleRefused():
             return f"stale {one.lane}"
         case _ as never:

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from attend.core import codec
 from attend.core.codec import Entry
 from attend.core.input import (
+    DeadDropped,
+    DeadRetried,
     Delivered,
     Ended,
     Failed,
@@ -22,7 +24,7 @@ from attend.core.input import (
     Ticked,
 )
 from attend.core.state import FORMAT
-from attend.core.types import Judgment, Lane
+from attend.core.types import Judgment, Lane, Reason, Window
 from attend.errors import StateFormatError
 from tests.core.stories import RULES, SETTLE, event, failed, fresh, judged, push, tell
 
@@ -38,6 +40,9 @@ INPUTS: list[Input] = [
     Failed(Lane.DELIVER, "w", 3, "boom", True, 1000),
     Lost(Lane.SETTLE, "w", 3),
     Released(Lane.BURY, "w", 3),
+    DeadRetried("dead-w", 5),
+    DeadRetried("dead-w", 5, Window("repo", (event("closing:b"),), Reason.CLOSING, 500)),
+    DeadDropped("dead-w", 5),
     RulesChanged(7, RULES),
 ]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from attend.core.input import Ended, Flushed, Pushed, Ticked
 from attend.core.rules import OnJudgeDown, Rules
 from attend.core.types import Event, Kind, Lane, Route
-from tests.core.walk import End, Move, Verdict, Wake, Walk
+from tests.core.walk import End, Move, Redo, Verdict, Wake, Walk
 
 PAUSES = st.sampled_from([0, 0, 0, 1, 4, 5, 10, 40, 99, 100, 101, 200, 201, 1000])
 LANES = st.sampled_from(Lane)
@@ -41,6 +41,12 @@ MOVES: st.SearchStrategy[Move] = st.one_of(
     *[st.builds(Verdict, st.sampled_from(Route))] * 2,
     st.just(Verdict("wait")),
     st.builds(Verdict, st.sampled_from([*Route, "nonsense"]), st.booleans()),
+    st.builds(
+        Redo,
+        st.integers(0, 3),
+        st.sampled_from([False, False, False, True]),
+        st.sampled_from([False] * 7 + [True]),
+    ),
     st.builds(
         End,
         LANES,

@@ -10,7 +10,21 @@ from attend.core import codec
 from attend.core.codec import Entry
 from attend.core.due import due_at
 from attend.core.effect import Judge, Keep, Log
-from attend.core.input import Delivered, Ended, Failed, Flushed, Input, Judged, Lost, Pushed, Released, Ticked
+from attend.core.input import (
+    DeadDropped,
+    DeadRetried,
+    Delivered,
+    Ended,
+    Failed,
+    Flushed,
+    Input,
+    Judged,
+    Lost,
+    Pushed,
+    Released,
+    Ticked,
+)
+from attend.core.letter import Lettered
 from attend.core.rules import Rules
 from attend.core.state import Held, ScopeState, Slot
 from attend.core.step import Settling, Step, Taken, step
@@ -43,7 +57,15 @@ class Wake(Struct, frozen=True):
     lane: Lane
 
 
-Move = Pushed | Flushed | Ended | Ticked | Verdict | End | Wake
+class Redo(Struct, frozen=True):
+    """Someone retries a dead letter, or drops it; `stale` where it is another's death that is meant."""
+
+    place: int
+    drops: bool
+    stale: bool = False
+
+
+Move = Pushed | Flushed | Ended | Ticked | Verdict | End | Wake | Redo
 
 
 class Walk:
@@ -97,7 +119,20 @@ class Walk:
                 case _:
                     permanent, down = move.how in ("fatal", "down"), move.how == "down"
                     return Failed(move.lane, id, token, move.how, permanent, move.retry_after_ms, down)
+        if isinstance(move, Redo):
+            return self.redo(move)
         return move
+
+    def redo(self, move: Redo) -> DeadRetried | DeadDropped:
+        """What someone says about one of the dead letters there are."""
+        if not self.state.dead:
+            return DeadDropped("none", 0)
+        dead = self.state.dead[move.place % len(self.state.dead)]
+        at = dead.at + move.stale
+        if move.drops:
+            return DeadDropped(dead.id, at)
+        kept = [window for window in self.windows if window.id == dead.window]
+        return DeadRetried(dead.id, at, kept[-1])
 
     def call(self, lane: Lane, stale: bool) -> tuple[str, int]:
         """The id and token of a lane's latest call, or another token."""
@@ -158,6 +193,17 @@ class Walk:
                     model.lose(said.lane, self.retry_at(said.lane))
                 else:
                     work.due_at, work.leased_until, work.token = model.now, None, 0
+            case DeadRetried() | DeadDropped():
+                assert isinstance(done.reply, Lettered)
+                place = next(
+                    (i for i, dead in enumerate(before.dead) if (dead.id, dead.at) == (said.id, said.at)),
+                    None,
+                )
+                if place is None:
+                    assert done.reply.outcome == "unknown"
+                    return
+                act = model.drop if isinstance(said, DeadDropped) else model.retry
+                assert done.reply.outcome == act(place)
             case _:
                 raise AssertionError(said)
 
@@ -173,10 +219,19 @@ class Walk:
                 self.tick(said)
         elif work is not None:
             model.start(lane, work)
+        elif self.begins_again():
+            model.begin_again()
         else:
             assert self.state.slot is not None, "a window was due and did not settle"
             assert self.state.slot.window.reason in model.reasons()
             model.settle(self.state.slot.window.reason)
+
+    def begins_again(self) -> bool:
+        """Whether a window that is retried went first, as the model says it must."""
+        began = len(self.state.again) < len(self.model.again)
+        # Since when a window is over its share the model does not know.
+        assert began == self.model.is_again_next() or self.is_over_its_share()
+        return began
 
     def retry_at(self, lane: Lane) -> int:
         """The instant that the jitter drew, within its bounds."""
@@ -200,6 +255,8 @@ class Walk:
         assert (state.slot and state.slot.may_wait) == (model.slot and model.slot.may_wait)
         assert [list(parcel.event_ids) for parcel in state.outbox] == [work.ids for work in model.outbox]
         assert [list(dead.event_ids) for dead in state.dead] == [work.ids for work in model.dead]
+        assert [dead.at for dead in state.dead] == [work.died_at for work in model.dead]
+        assert [list(again.window.event_ids) for again in state.again] == [work.ids for work in model.again]
         assert state.token == model.token
         due = due_at(state, self.rules)
         if model.slot is None and self.is_over_its_share():
@@ -232,7 +289,9 @@ class Walk:
         state = self.state
         judged = [item.id for work in self.model.judged for item in work.items]
         on_the_way: list[Event] = []
-        for window in (state.slot and state.slot.window, state.held and state.held.window, state.open):
+        # One that is retried stands where it was judged first.
+        fresh = state.slot if self.model.slot and not self.model.slot.retried else None
+        for window in (fresh and fresh.window, state.held and state.held.window, state.open):
             on_the_way += window.events if window else ()
         places = [*judged, *(e.id for e in on_the_way)]
         accepted = iter(item.id for item in self.model.accepted)

@@ -15,7 +15,7 @@ class Crash(StrEnum):
 
     BEFORE = "before"
     AFTER = "after"
-    REPLY_LOST = "reply lost"
+    REPLY_LOST = "with the reply lost at"
     """It is applied, the process lives on and is told that the store was away."""
 
 

@@ -12,7 +12,7 @@ from attend.core.types import Lane
 from attend.errors import StateFormatError, StoreCorruptError
 from attend.store.base import Dropped, Kept, Loaded, Outcome, Position
 from attend.store.redis import RedisStore
-from tests.store.making import AT, committed, logged, row, write
+from attend.testing.making import AT, committed, logged, row, write
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from attend.core.types import Lane
 from attend.errors import StoreUnavailableError
 from attend.store.base import Loaded, Outcome, StoredWindow
 from attend.store.redis import RedisStore
+from attend.testing.making import AT, committed, logged, row, write
 from tests.proxy import Proxy
 from tests.servers import Server, bundled_binary, redis_binary
-from tests.store.making import AT, committed, logged, row, write
 
 pytestmark = pytest.mark.anyio
 

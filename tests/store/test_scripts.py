@@ -15,7 +15,7 @@ from attend.store.base import Outcome
 from attend.store.keys import Keys
 from attend.store.redis import RedisStore
 from attend.store.scripts import expand
-from tests.store.making import AT, committed, logged, row, write
+from attend.testing.making import AT, committed, logged, row, write
 
 
 def reader(**fragments: str) -> Callable[[str], str]:

@@ -1,22 +1,23 @@
-"""What every store guarantees about windows: written once, kept while a lane refers to them."""
+"""The conformance suite, about windows: written once, kept while a lane refers to them."""
 
 from __future__ import annotations
 
-import pytest
-
 from attend.store.base import Dropped, Kept, ScopeStore, StoredWindow
-from tests.store.making import committed, logged, row
+from attend.testing.making import committed, logged, row
+from attend.testing.suite import Suite
 
-pytestmark = pytest.mark.anyio
+suite = Suite()
 
 
-async def test_a_window_is_kept_with_its_row(store: ScopeStore) -> None:
+@suite.case
+async def a_window_is_kept_with_its_row(store: ScopeStore) -> None:
     await logged(store, "a")
     assert await store.window("a") == StoredWindow(b"window of a", b"summary of a", False)
     assert await store.window("b") is None
 
 
-async def test_a_window_is_written_once(store: ScopeStore) -> None:
+@suite.case
+async def a_window_is_written_once(store: ScopeStore) -> None:
     await logged(store, "a")
     changed = row("a")
     await committed(store, "again", rows=(type(changed)("a", b"other", b"other", True),))
@@ -24,7 +25,8 @@ async def test_a_window_is_written_once(store: ScopeStore) -> None:
     assert await store.window("a") == StoredWindow(b"window of a", b"summary of a", False)
 
 
-async def test_a_dead_letters_window_has_no_row_and_goes_when_it_is_dropped(store: ScopeStore) -> None:
+@suite.case
+async def a_dead_letters_window_has_no_row_and_goes_when_it_is_dropped(store: ScopeStore) -> None:
     one = await committed(store, keep=(Kept("a", b"window"),))
     assert await store.window("a") == StoredWindow(b"window", None, False)
     assert await store.log.find("a") is None
@@ -33,7 +35,8 @@ async def test_a_dead_letters_window_has_no_row_and_goes_when_it_is_dropped(stor
     assert await store.window("a") is None
 
 
-async def test_a_kept_window_can_still_get_its_row(store: ScopeStore) -> None:
+@suite.case
+async def a_kept_window_can_still_get_its_row(store: ScopeStore) -> None:
     one = await committed(store, keep=(Kept("a", b"window"),))
     two = await committed(store, expected=one, rows=(row("a"),))
     assert await store.window("a") == StoredWindow(b"window", b"summary of a", False)
@@ -41,7 +44,8 @@ async def test_a_kept_window_can_still_get_its_row(store: ScopeStore) -> None:
     assert await store.window("a") is not None
 
 
-async def test_a_window_that_moves_from_the_outbox_to_the_dead_letters_stays_held(store: ScopeStore) -> None:
+@suite.case
+async def a_window_that_moves_from_the_outbox_to_the_dead_letters_stays_held(store: ScopeStore) -> None:
     one = await committed(store, rows=(row("a", held=True),))
     two = await committed(store, expected=one, drop=(Dropped("a", False),), keep=(Kept("a", b"window of a"),))
     assert await store.log.trim(0, 0) == 1
@@ -50,7 +54,8 @@ async def test_a_window_that_moves_from_the_outbox_to_the_dead_letters_stays_hel
     assert await store.window("a") is None
 
 
-async def test_a_dropped_window_that_arrived_is_done(store: ScopeStore) -> None:
+@suite.case
+async def a_dropped_window_that_arrived_is_done(store: ScopeStore) -> None:
     one = await committed(store, rows=(row("a", held=True),))
     await committed(store, expected=one, drop=(Dropped("a", True),))
     assert await store.window("a") == StoredWindow(b"window of a", b"summary of a", True)
@@ -60,12 +65,14 @@ async def test_a_dropped_window_that_arrived_is_done(store: ScopeStore) -> None:
     assert found.done
 
 
-async def test_dropping_what_was_never_kept_does_nothing(store: ScopeStore) -> None:
+@suite.case
+async def dropping_what_was_never_kept_does_nothing(store: ScopeStore) -> None:
     await committed(store, drop=(Dropped("a", True),))
     assert await store.window("a") is None
 
 
-async def test_a_held_window_outlives_its_row_until_it_is_dropped(store: ScopeStore) -> None:
+@suite.case
+async def a_held_window_outlives_its_row_until_it_is_dropped(store: ScopeStore) -> None:
     one = await committed(store, rows=(row("a", held=True), row("b")))
     end = await store.log.end()
     assert await store.log.trim(0, 0) == 2

@@ -1,16 +1,15 @@
-"""What every store guarantees about due instants, claims and sleeping."""
+"""The conformance suite, about due instants, claims and sleeping."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from attend.core.types import Lane
 from attend.store.base import Claimed, Outcome, ScopeStore
-from tests.store.making import AT, committed, write
+from attend.testing.making import AT, committed, write
+from attend.testing.suite import Suite
 
-pytestmark = pytest.mark.anyio
+suite = Suite()
 
 SOON = 50
 """Milliseconds a sleep may take that nothing should end."""
@@ -21,7 +20,8 @@ async def token(store: ScopeStore, lane: Lane = Lane.SETTLE) -> bool:
     return await store.sleep([lane], SOON) is lane
 
 
-async def test_due_scopes_are_claimed_earliest_first_and_moved_on(store: ScopeStore) -> None:
+@suite.case
+async def due_scopes_are_claimed_earliest_first_and_moved_on(store: ScopeStore) -> None:
     for scope, due_at in (("a", AT + 30), ("b", AT + 10), ("c", AT + 20), ("d", AT + 40)):
         await committed(store, scope, due={Lane.SETTLE: due_at})
     assert await store.claim(Lane.SETTLE, AT + 30, 9, AT + 2000) == Claimed(("b", "c", "a"), AT + 40)
@@ -30,14 +30,16 @@ async def test_due_scopes_are_claimed_earliest_first_and_moved_on(store: ScopeSt
     assert await store.claim(Lane.SETTLE, AT + 2000, 2, AT + 4000) == Claimed(("a", "b"), AT + 2000)
 
 
-async def test_nothing_due_is_an_empty_claim(store: ScopeStore) -> None:
+@suite.case
+async def nothing_due_is_an_empty_claim(store: ScopeStore) -> None:
     assert await store.claim(Lane.DELIVER, AT, 9, AT + 2000) == Claimed((), None)
     await committed(store, due={Lane.DELIVER: AT + 1})
     assert await store.claim(Lane.DELIVER, AT, 9, AT + 2000) == Claimed((), AT + 1)
     assert await store.claim(Lane.DELIVER, AT + 1, 0, AT + 2000) == Claimed((), AT + 1)
 
 
-async def test_a_write_touches_only_the_lanes_it_names(store: ScopeStore) -> None:
+@suite.case
+async def a_write_touches_only_the_lanes_it_names(store: ScopeStore) -> None:
     one = await committed(store, due=dict.fromkeys(Lane, AT))
     await committed(store, expected=one, due={Lane.SETTLE: None, Lane.BURY: AT + 5})
     assert await store.claim(Lane.SETTLE, AT, 9, AT + 9) == Claimed((), None)
@@ -45,7 +47,8 @@ async def test_a_write_touches_only_the_lanes_it_names(store: ScopeStore) -> Non
     assert await store.claim(Lane.BURY, AT, 9, AT + 9) == Claimed((), AT + 5)
 
 
-async def test_a_commit_moves_a_claimed_scope_on(store: ScopeStore) -> None:
+@suite.case
+async def a_commit_moves_a_claimed_scope_on(store: ScopeStore) -> None:
     one = await committed(store, due={Lane.SETTLE: AT})
     await store.claim(Lane.SETTLE, AT, 9, AT + 2000)
     two = await committed(store, expected=one, due={Lane.SETTLE: AT + 30_000})
@@ -54,7 +57,8 @@ async def test_a_commit_moves_a_claimed_scope_on(store: ScopeStore) -> None:
     assert await store.claim(Lane.SETTLE, AT + 99_000, 9, AT + 99_999) == Claimed((), None)
 
 
-async def test_claims_of_many_callers_never_overlap(store: ScopeStore) -> None:
+@suite.case
+async def claims_of_many_callers_never_overlap(store: ScopeStore) -> None:
     writes = [write(f"s{n}", due={Lane.SETTLE: AT + n % 7}) for n in range(200)]
     assert await store.commit(writes) == [Outcome.OK] * 200
 
@@ -68,7 +72,8 @@ async def test_claims_of_many_callers_never_overlap(store: ScopeStore) -> None:
     assert sorted(claimed) == sorted(f"s{n}" for n in range(200))
 
 
-async def test_a_claim_is_released_to_another_instant(store: ScopeStore) -> None:
+@suite.case
+async def a_claim_is_released_to_another_instant(store: ScopeStore) -> None:
     version = await committed(store, due={Lane.SETTLE: AT})
     await store.claim(Lane.SETTLE, AT, 1, AT + 2000)
     assert await store.release(Lane.SETTLE, "a", version, AT + 2000, AT + 700)
@@ -77,7 +82,8 @@ async def test_a_claim_is_released_to_another_instant(store: ScopeStore) -> None
     assert await store.claim(Lane.SETTLE, AT + 9000, 1, AT + 9999) == Claimed((), None)
 
 
-async def test_a_claim_is_not_released_once_the_scope_or_the_due_changed(store: ScopeStore) -> None:
+@suite.case
+async def a_claim_is_not_released_once_the_scope_or_the_due_changed(store: ScopeStore) -> None:
     one = await committed(store, due={Lane.SETTLE: AT})
     await store.claim(Lane.SETTLE, AT, 1, AT + 2000)
     assert not await store.release(Lane.SETTLE, "a", one, AT + 1999, None)
@@ -88,17 +94,17 @@ async def test_a_claim_is_not_released_once_the_scope_or_the_due_changed(store: 
     assert await store.claim(Lane.SETTLE, AT, 1, AT) == Claimed((), AT + 2000)
 
 
-async def test_the_due_of_a_scope_never_stored_is_released_too(store: ScopeStore) -> None:
+@suite.case
+async def the_due_of_a_scope_never_stored_is_released_too(store: ScopeStore) -> None:
     assert not await store.release(Lane.SETTLE, "nobody", "", AT, None)
 
 
-@pytest.mark.parametrize(
-    ("due_at", "wakes"),
-    [(AT - 1, True), (AT, True), (AT + 99, True), (AT + 100, False), (AT + 500, False), (None, False)],
-)
-async def test_a_commit_wakes_where_a_due_has_come_or_is_the_new_head(
-    store: ScopeStore, due_at: int | None, wakes: bool
+@suite.case_for(-1, 0, 99, 100, 500, None)
+async def a_commit_wakes_where_a_due_has_come_or_is_the_new_head(
+    store: ScopeStore, due_in: int | None
 ) -> None:
+    due_at = None if due_in is None else AT + due_in
+    wakes = due_in is not None and due_in < 100
     await committed(store, "head", due={Lane.SETTLE: AT + 100})
     assert await token(store)
     await committed(store, due={Lane.SETTLE: due_at})
@@ -106,14 +112,16 @@ async def test_a_commit_wakes_where_a_due_has_come_or_is_the_new_head(
     assert not await token(store)
 
 
-async def test_a_head_that_moves_later_wakes_nobody(store: ScopeStore) -> None:
+@suite.case
+async def a_head_that_moves_later_wakes_nobody(store: ScopeStore) -> None:
     one = await committed(store, due={Lane.SETTLE: AT + 100})
     assert await token(store)
     await committed(store, expected=one, due={Lane.SETTLE: AT + 200})
     assert not await token(store)
 
 
-async def test_a_release_to_an_earlier_instant_wakes(store: ScopeStore) -> None:
+@suite.case
+async def a_release_to_an_earlier_instant_wakes(store: ScopeStore) -> None:
     version = await committed(store, due={Lane.BURY: AT})
     await store.claim(Lane.BURY, AT, 9, AT + 2000)
     assert await token(store, Lane.BURY)
@@ -121,12 +129,14 @@ async def test_a_release_to_an_earlier_instant_wakes(store: ScopeStore) -> None:
     assert await token(store, Lane.BURY)
 
 
-async def test_a_refused_write_wakes_nobody(store: ScopeStore) -> None:
+@suite.case
+async def a_refused_write_wakes_nobody(store: ScopeStore) -> None:
     assert await store.commit([write(expected="1-x", due={Lane.SETTLE: AT})]) == [Outcome.CONFLICT]
     assert not await token(store)
 
 
-async def test_a_group_leaves_one_token_a_lane(store: ScopeStore) -> None:
+@suite.case
+async def a_group_leaves_one_token_a_lane(store: ScopeStore) -> None:
     await store.commit([write(f"s{n}", due={Lane.SETTLE: AT, Lane.DELIVER: AT}) for n in range(5)])
     assert await token(store)
     assert await token(store, Lane.DELIVER)
@@ -134,7 +144,8 @@ async def test_a_group_leaves_one_token_a_lane(store: ScopeStore) -> None:
     assert not await token(store, Lane.DELIVER)
 
 
-async def test_a_claim_of_as_many_as_asked_leaves_a_token(store: ScopeStore) -> None:
+@suite.case
+async def a_claim_of_as_many_as_asked_leaves_a_token(store: ScopeStore) -> None:
     await store.commit([write(f"s{n}", due={Lane.SETTLE: AT}) for n in range(3)])
     assert await token(store)
     await store.claim(Lane.SETTLE, AT, 2, AT + 2000)
@@ -143,14 +154,16 @@ async def test_a_claim_of_as_many_as_asked_leaves_a_token(store: ScopeStore) -> 
     assert not await token(store)
 
 
-async def test_a_sleeper_is_woken(store: ScopeStore) -> None:
+@suite.case
+async def a_sleeper_is_woken(store: ScopeStore) -> None:
     sleeper = asyncio.create_task(store.sleep(list(Lane), 30_000))
     await asyncio.sleep(0.05)
     await committed(store, due={Lane.DELIVER: AT})
     assert await asyncio.wait_for(sleeper, 20) is Lane.DELIVER
 
 
-async def test_a_token_wakes_one_sleeper(store: ScopeStore) -> None:
+@suite.case
+async def a_token_wakes_one_sleeper(store: ScopeStore) -> None:
     sleepers = [asyncio.create_task(store.sleep([Lane.SETTLE], 1000)) for _ in range(5)]
     await asyncio.sleep(0.1)
     await store.pass_on(Lane.SETTLE)
@@ -158,7 +171,8 @@ async def test_a_token_wakes_one_sleeper(store: ScopeStore) -> None:
     assert sorted(woken, key=str) == [None] * 4 + [Lane.SETTLE]
 
 
-async def test_tokens_wake_a_sleeper_each(store: ScopeStore) -> None:
+@suite.case
+async def tokens_wake_a_sleeper_each(store: ScopeStore) -> None:
     sleepers = [asyncio.create_task(store.sleep([Lane.SETTLE], 20_000)) for _ in range(3)]
     await asyncio.sleep(0.1)
     for _ in sleepers:
@@ -166,19 +180,22 @@ async def test_tokens_wake_a_sleeper_each(store: ScopeStore) -> None:
     assert await asyncio.wait_for(asyncio.gather(*sleepers), 15) == [Lane.SETTLE] * 3
 
 
-async def test_passing_on_leaves_one_token_at_most(store: ScopeStore) -> None:
+@suite.case
+async def passing_on_leaves_one_token_at_most(store: ScopeStore) -> None:
     await store.pass_on(Lane.SETTLE)
     await store.pass_on(Lane.SETTLE)
     assert await token(store)
     assert not await token(store)
 
 
-async def test_sleeping_with_nothing_to_do_ends_with_the_time(store: ScopeStore) -> None:
+@suite.case
+async def sleeping_with_nothing_to_do_ends_with_the_time(store: ScopeStore) -> None:
     assert await store.sleep(list(Lane), 30) is None
     assert await store.sleep(list(Lane), 0) is None
 
 
-async def test_cancelling_a_sleeper_loses_no_token(store: ScopeStore) -> None:
+@suite.case
+async def cancelling_a_sleeper_loses_no_token(store: ScopeStore) -> None:
     for pause in range(30):
         sleeper = asyncio.create_task(store.sleep([Lane.SETTLE], 5000))
         await asyncio.sleep(0.002 * (pause % 3))
@@ -193,7 +210,8 @@ async def test_cancelling_a_sleeper_loses_no_token(store: ScopeStore) -> None:
         assert not await store.sleep([Lane.SETTLE], 1)
 
 
-async def test_closing_ends_a_sleep(store: ScopeStore) -> None:
+@suite.case
+async def closing_ends_a_sleep(store: ScopeStore) -> None:
     sleeper = asyncio.create_task(store.sleep([Lane.SETTLE], 2000))
     await asyncio.sleep(0.05)
     await store.close()

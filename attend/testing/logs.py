@@ -1,15 +1,14 @@
-"""What every store guarantees about the decision log and its windows."""
+"""The conformance suite, about the decision log and its rows."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from attend.store.base import Kept, LogRow, Outcome, Page, Position, ScopeStore
-from tests.store.making import AT, committed, logged, row, write
+from attend.testing.making import AT, committed, logged, row, write
+from attend.testing.suite import Suite
 
-pytestmark = pytest.mark.anyio
+suite = Suite()
 
 
 def summaries(page: Page) -> list[str]:
@@ -20,13 +19,15 @@ def numbers(page: Page) -> list[int]:
     return [row.position.n for row in page.rows]
 
 
-async def test_an_empty_log_begins_where_it_ends(store: ScopeStore) -> None:
+@suite.case
+async def an_empty_log_begins_where_it_ends(store: ScopeStore) -> None:
     start, end = await store.log.start(), await store.log.end()
     assert start == end
     assert await store.log.read(end, 9) == Page((), end, False, False)
 
 
-async def test_rows_come_in_the_order_of_commits_with_a_dense_counter(store: ScopeStore) -> None:
+@suite.case
+async def rows_come_in_the_order_of_commits_with_a_dense_counter(store: ScopeStore) -> None:
     start = await store.log.start()
     await logged(store, "a", "b")
     await committed(store, "other")
@@ -41,7 +42,8 @@ async def test_rows_come_in_the_order_of_commits_with_a_dense_counter(store: Sco
     assert page.position == page.rows[-1].position == await store.log.end()
 
 
-async def test_a_position_that_nothing_came_after_reads_empty(store: ScopeStore) -> None:
+@suite.case
+async def a_position_that_nothing_came_after_reads_empty(store: ScopeStore) -> None:
     await logged(store, "a")
     end = await store.log.end()
     assert await store.log.read(end, 9) == Page((), end, False, False)
@@ -49,7 +51,8 @@ async def test_a_position_that_nothing_came_after_reads_empty(store: ScopeStore)
     assert summaries(await store.log.read(end, 9)) == ["b"]
 
 
-async def test_a_limit_cuts_and_the_next_read_goes_on(store: ScopeStore) -> None:
+@suite.case
+async def a_limit_cuts_and_the_next_read_goes_on(store: ScopeStore) -> None:
     position = await store.log.start()
     ids = [f"d{n}" for n in range(10)]
     await logged(store, *ids)
@@ -63,13 +66,15 @@ async def test_a_limit_cuts_and_the_next_read_goes_on(store: ScopeStore) -> None
     assert found == ids
 
 
-async def test_rows_of_one_write_stay_in_order(store: ScopeStore) -> None:
+@suite.case
+async def rows_of_one_write_stay_in_order(store: ScopeStore) -> None:
     start = await store.log.start()
     await committed(store, rows=tuple(row(f"d{n}") for n in range(3)))
     assert summaries(await store.log.read(start, 9)) == ["d0", "d1", "d2"]
 
 
-async def test_a_refused_write_logs_nothing(store: ScopeStore) -> None:
+@suite.case
+async def a_refused_write_logs_nothing(store: ScopeStore) -> None:
     start = await store.log.start()
     assert await store.commit([write(expected="4-x", rows=(row("a"),), keep=(Kept("b", b""),))]) == [
         Outcome.CONFLICT
@@ -79,28 +84,32 @@ async def test_a_refused_write_logs_nothing(store: ScopeStore) -> None:
     assert await store.window("b") is None
 
 
-async def test_a_row_sent_again_is_logged_once(store: ScopeStore) -> None:
+@suite.case
+async def a_row_sent_again_is_logged_once(store: ScopeStore) -> None:
     start = await store.log.start()
     made = write(rows=(row("a"),))
     assert await store.commit([made, made]) == [Outcome.OK] * 2
     assert numbers(await store.log.read(start, 9)) == [1]
 
 
-async def test_a_decision_logged_before_is_not_logged_again(store: ScopeStore) -> None:
+@suite.case
+async def a_decision_logged_before_is_not_logged_again(store: ScopeStore) -> None:
     start = await store.log.start()
     await logged(store, "a", "b")
     await committed(store, "again", rows=(row("a"), row("c")))
     assert summaries(await store.log.read(start, 9)) == ["a", "b", "c"]
 
 
-async def test_a_decision_is_found_by_its_id(store: ScopeStore) -> None:
+@suite.case
+async def a_decision_is_found_by_its_id(store: ScopeStore) -> None:
     await logged(store, "a", "b")
     found = await store.log.find("b")
     assert found == await store.log.end()
     assert await store.log.find("c") is None
 
 
-async def test_trimming_deletes_the_oldest_rows_past_a_count_with_their_windows(store: ScopeStore) -> None:
+@suite.case
+async def trimming_deletes_the_oldest_rows_past_a_count_with_their_windows(store: ScopeStore) -> None:
     await logged(store, *(f"d{n}" for n in range(250)))
     assert await store.log.trim(260, 0) == 0
     assert await store.log.trim(100, 0) == 150
@@ -114,7 +123,8 @@ async def test_trimming_deletes_the_oldest_rows_past_a_count_with_their_windows(
     assert (await store.log.end()).n == 251
 
 
-async def test_trimming_deletes_what_was_logged_before_an_instant(store: ScopeStore) -> None:
+@suite.case
+async def trimming_deletes_what_was_logged_before_an_instant(store: ScopeStore) -> None:
     await logged(store, "a", "b")
     first = (await store.log.read(await store.log.start(), 1)).rows[0].position
     logged_at = int(first.id.partition("-")[0])
@@ -125,20 +135,23 @@ async def test_trimming_deletes_what_was_logged_before_an_instant(store: ScopeSt
     assert await store.window("a") is None
 
 
-async def test_trimming_stops_at_its_limit(store: ScopeStore) -> None:
+@suite.case
+async def trimming_stops_at_its_limit(store: ScopeStore) -> None:
     await logged(store, *(f"d{n}" for n in range(250)))
     assert await store.log.trim(0, 0, 120) == 120
     assert await store.log.trim(0, 0) == 130
     assert await store.log.trim(0, 0) == 0
 
 
-async def test_trimming_at_once_from_many_places_deletes_each_row_once(store: ScopeStore) -> None:
+@suite.case
+async def trimming_at_once_from_many_places_deletes_each_row_once(store: ScopeStore) -> None:
     await logged(store, *(f"d{n}" for n in range(250)))
     await asyncio.gather(*(store.log.trim(50, 0) for _ in range(8)))
     assert numbers(await store.log.read(await store.log.start(), 99)) == list(range(201, 251))
 
 
-async def test_a_reader_whose_row_was_trimmed_goes_on_where_nothing_is_missing(store: ScopeStore) -> None:
+@suite.case
+async def a_reader_whose_row_was_trimmed_goes_on_where_nothing_is_missing(store: ScopeStore) -> None:
     await logged(store, "a", "b", "c")
     one, two, three = (row.position for row in (await store.log.read(await store.log.start(), 9)).rows)
     await store.log.trim(1, 0)
@@ -156,7 +169,8 @@ async def test_a_reader_whose_row_was_trimmed_goes_on_where_nothing_is_missing(s
         assert not (await store.log.read(position, 9)).truncated
 
 
-async def test_a_position_before_the_first_row_is_truncated_once_that_is_gone(store: ScopeStore) -> None:
+@suite.case
+async def a_position_before_the_first_row_is_truncated_once_that_is_gone(store: ScopeStore) -> None:
     start = await store.log.start()
     await logged(store, "a", "b")
     assert not (await store.log.read(start, 9)).truncated
@@ -167,8 +181,8 @@ async def test_a_position_before_the_first_row_is_truncated_once_that_is_gone(st
     assert not (await store.log.read(await store.log.start(), 9)).truncated
 
 
-@pytest.mark.parametrize("empty", [False, True])
-async def test_a_position_that_never_was_is_truncated_once(store: ScopeStore, empty: bool) -> None:
+@suite.case_for(False, True)
+async def a_position_that_never_was_is_truncated_once(store: ScopeStore, empty: bool) -> None:
     await logged(store, "a", "b")
     end = await store.log.end()
     if empty:
@@ -199,7 +213,8 @@ async def test_a_position_that_never_was_is_truncated_once(store: ScopeStore, em
         assert summaries(rest) == ([] if empty else ["b"])
 
 
-async def test_many_writers_make_one_dense_log(store: ScopeStore) -> None:
+@suite.case
+async def many_writers_make_one_dense_log(store: ScopeStore) -> None:
     async def add(n: int) -> None:
         for k in range(5):
             await logged(store, f"d{n}-{k}")
@@ -217,7 +232,8 @@ async def test_many_writers_make_one_dense_log(store: ScopeStore) -> None:
     assert [row.position.n for row in seen] == list(range(1, 101))
 
 
-async def test_waiting_ends_with_a_row(store: ScopeStore) -> None:
+@suite.case
+async def waiting_ends_with_a_row(store: ScopeStore) -> None:
     end = await store.log.end()
     assert not await store.log.wait(end, 30)
     waiting = asyncio.create_task(store.log.wait(end, 30_000))
@@ -228,7 +244,8 @@ async def test_waiting_ends_with_a_row(store: ScopeStore) -> None:
     assert not await store.log.wait(await store.log.end(), 30)
 
 
-async def test_waiting_at_a_position_that_does_not_fit_ends_at_once(store: ScopeStore) -> None:
+@suite.case
+async def waiting_at_a_position_that_does_not_fit_ends_at_once(store: ScopeStore) -> None:
     end = await store.log.end()
     assert await store.log.wait(Position("elsewhere", end.n, end.id), 30_000)
     assert await store.log.wait(Position(end.epoch, 7, "99999999999999-0"), 30_000)

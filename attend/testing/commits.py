@@ -1,48 +1,52 @@
-"""What every store guarantees about commits and loads."""
+"""The conformance suite, about commits and loads."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from attend.core.types import Lane
-from attend.store.base import Loaded, Outcome, ScopeStore, Write
-from tests.store.making import AT, committed, write
+from attend.store.base import Loaded, Outcome, ScopeStore
+from attend.testing.making import AT, committed, write
+from attend.testing.suite import Suite
 
-pytestmark = pytest.mark.anyio
+suite = Suite()
 
 
 async def stored(store: ScopeStore, scope: str = "a", have: str = "") -> Loaded:
     return (await store.load([(scope, have)]))[0]
 
 
-async def test_a_scope_that_is_not_stored_has_no_version(store: ScopeStore) -> None:
+@suite.case
+async def a_scope_that_is_not_stored_has_no_version(store: ScopeStore) -> None:
     assert await stored(store) == Loaded(Outcome.OK)
     assert await stored(store, have="3-x") == Loaded(Outcome.OK)
 
 
-async def test_entries_follow_the_snapshot_in_order(store: ScopeStore) -> None:
+@suite.case
+async def entries_follow_the_snapshot_in_order(store: ScopeStore) -> None:
     one = await committed(store, snapshot=b"snap")
     two = await committed(store, expected=one, entry=b"first")
     three = await committed(store, expected=two, entry=b"second")
     assert await stored(store) == Loaded(Outcome.OK, three, b"snap", (b"first", b"second"))
 
 
-async def test_a_snapshot_replaces_snapshot_and_tail(store: ScopeStore) -> None:
+@suite.case
+async def a_snapshot_replaces_snapshot_and_tail(store: ScopeStore) -> None:
     one = await committed(store, snapshot=b"old")
     two = await committed(store, expected=one, entry=b"gone")
     three = await committed(store, expected=two, snapshot=b"new")
     assert await stored(store) == Loaded(Outcome.OK, three, b"new")
 
 
-async def test_a_tail_can_begin_at_the_empty_scope(store: ScopeStore) -> None:
+@suite.case
+async def a_tail_can_begin_at_the_empty_scope(store: ScopeStore) -> None:
     one = await committed(store, entry=b"first")
     assert await stored(store) == Loaded(Outcome.OK, one, None, (b"first",))
     assert await stored(store, have="7-other") == Loaded(Outcome.OK, one, b"", (b"first",))
 
 
-async def test_a_load_gives_what_is_newer_than_the_callers_version(store: ScopeStore) -> None:
+@suite.case
+async def a_load_gives_what_is_newer_than_the_callers_version(store: ScopeStore) -> None:
     one = await committed(store, snapshot=b"snap")
     two = await committed(store, expected=one, entry=b"first")
     three = await committed(store, expected=two, entry=b"second")
@@ -51,14 +55,15 @@ async def test_a_load_gives_what_is_newer_than_the_callers_version(store: ScopeS
     assert await stored(store, have=three) == Loaded(Outcome.OK, three)
 
 
-@pytest.mark.parametrize("have", ["1-stranger", "2-stranger", "3-stranger", "9-stranger", "0-stranger", "?"])
-async def test_a_version_of_another_history_gets_the_whole_scope(store: ScopeStore, have: str) -> None:
+@suite.case_for("1-stranger", "2-stranger", "3-stranger", "9-stranger", "0-stranger", "?")
+async def a_version_of_another_history_gets_the_whole_scope(store: ScopeStore, have: str) -> None:
     one = await committed(store, snapshot=b"snap")
     two = await committed(store, expected=one, entry=b"first")
     assert await stored(store, have=have) == Loaded(Outcome.OK, two, b"snap", (b"first",))
 
 
-async def test_payloads_and_names_are_opaque(store: ScopeStore) -> None:
+@suite.case
+async def payloads_and_names_are_opaque(store: ScopeStore) -> None:
     payload = bytes(range(256)) + b"1-x \r\n\x00"
     scope = "{ä} ключ\n %s:t:"
     one = await committed(store, scope, snapshot=payload)
@@ -66,14 +71,16 @@ async def test_payloads_and_names_are_opaque(store: ScopeStore) -> None:
     assert await stored(store, scope) == Loaded(Outcome.OK, two, payload, (payload,))
 
 
-async def test_several_scopes_load_in_order(store: ScopeStore) -> None:
+@suite.case
+async def several_scopes_load_in_order(store: ScopeStore) -> None:
     versions = [await committed(store, f"s{n}", entry=b"%d" % n) for n in range(5)]
     loaded = await store.load([(f"s{n}", "") for n in (4, 0, 9, 2)])
     assert [one.version for one in loaded] == [versions[4], versions[0], "", versions[2]]
     assert await store.load([]) == []
 
 
-async def test_of_fifty_writers_at_one_version_exactly_one_is_ok(store: ScopeStore) -> None:
+@suite.case
+async def of_fifty_writers_at_one_version_exactly_one_is_ok(store: ScopeStore) -> None:
     one = await committed(store, snapshot=b"snap")
     writes = [write(expected=one, entry=b"%d" % n) for n in range(50)]
     outcomes = [outcome for (outcome,) in await asyncio.gather(*(store.commit([made]) for made in writes))]
@@ -82,7 +89,8 @@ async def test_of_fifty_writers_at_one_version_exactly_one_is_ok(store: ScopeSto
     assert await stored(store) == Loaded(Outcome.OK, won.version, b"snap", (won.entry or b"",))
 
 
-async def test_fifty_writers_that_try_again_all_get_in(store: ScopeStore) -> None:
+@suite.case
+async def fifty_writers_that_try_again_all_get_in(store: ScopeStore) -> None:
     async def add(n: int) -> None:
         while True:
             have = (await stored(store)).version
@@ -95,14 +103,16 @@ async def test_fifty_writers_that_try_again_all_get_in(store: ScopeStore) -> Non
     assert sorted(map(int, found.tail)) == list(range(50))
 
 
-async def test_a_write_sent_again_is_ok_and_applied_once(store: ScopeStore) -> None:
+@suite.case
+async def a_write_sent_again_is_ok_and_applied_once(store: ScopeStore) -> None:
     made = write(entry=b"once", due={Lane.SETTLE: AT + 5})
     assert await store.commit([made]) == [Outcome.OK]
     assert await store.commit([made]) == [Outcome.OK]
     assert await stored(store) == Loaded(Outcome.OK, made.version, None, (b"once",))
 
 
-async def test_a_write_sent_again_after_others_is_ok_and_changes_nothing(store: ScopeStore) -> None:
+@suite.case
+async def a_write_sent_again_after_others_is_ok_and_changes_nothing(store: ScopeStore) -> None:
     one = write(snapshot=b"snap", due={Lane.SETTLE: AT})
     two = write(expected=one.version, entry=b"first", due={Lane.SETTLE: AT + 1})
     three = write(expected=two.version, entry=b"second", due={Lane.SETTLE: AT + 2})
@@ -118,7 +128,8 @@ async def test_a_write_sent_again_after_others_is_ok_and_changes_nothing(store: 
     assert await store.claim(Lane.SETTLE, AT + 9, 9, AT + 99) == await store.claim(Lane.BURY, AT, 9, AT)
 
 
-async def test_a_write_from_another_version_is_a_conflict(store: ScopeStore) -> None:
+@suite.case
+async def a_write_from_another_version_is_a_conflict(store: ScopeStore) -> None:
     one = await committed(store, snapshot=b"snap")
     two = await committed(store, expected=one, entry=b"first")
     for expected in ("", one, "2-stranger", "9-stranger"):
@@ -128,7 +139,8 @@ async def test_a_write_from_another_version_is_a_conflict(store: ScopeStore) -> 
     assert (await store.claim(Lane.SETTLE, AT, 9, AT)).scopes == ()
 
 
-async def test_a_scope_that_is_not_lost_cannot_be_restarted(store: ScopeStore) -> None:
+@suite.case
+async def a_scope_that_is_not_lost_cannot_be_restarted(store: ScopeStore) -> None:
     assert await store.commit([write(snapshot=b"new", restart=True)]) == [Outcome.CONFLICT]
     one = await committed(store, snapshot=b"snap")
     made = write(expected=one, snapshot=b"new", restart=True)
@@ -136,7 +148,8 @@ async def test_a_scope_that_is_not_lost_cannot_be_restarted(store: ScopeStore) -
     assert await stored(store) == Loaded(Outcome.OK, one, b"snap")
 
 
-async def test_one_scopes_refusal_does_not_touch_the_others(store: ScopeStore) -> None:
+@suite.case
+async def one_scopes_refusal_does_not_touch_the_others(store: ScopeStore) -> None:
     await committed(store, "b", snapshot=b"snap")
     outcomes = await store.commit([write("a"), write("b", entry=b"no"), write("c")])
     assert outcomes == [Outcome.OK, Outcome.CONFLICT, Outcome.OK]
@@ -147,7 +160,8 @@ async def test_one_scopes_refusal_does_not_touch_the_others(store: ScopeStore) -
     ]
 
 
-async def test_a_large_group_commits_whole(store: ScopeStore) -> None:
+@suite.case
+async def a_large_group_commits_whole(store: ScopeStore) -> None:
     writes = [write(f"s{n}", snapshot=b"x" * 10_000) for n in range(600)]
     assert await store.commit(writes) == [Outcome.OK] * 600
     loaded = await store.load([(made.scope, "") for made in writes])
@@ -157,7 +171,8 @@ async def test_a_large_group_commits_whole(store: ScopeStore) -> None:
     assert await store.commit([]) == []
 
 
-async def test_idle_scopes_are_those_of_long_ago_oldest_first(store: ScopeStore) -> None:
+@suite.case
+async def idle_scopes_are_those_of_long_ago_oldest_first(store: ScopeStore) -> None:
     await committed(store, "b", at=AT + 20)
     await committed(store, "a", at=AT + 10)
     version = await committed(store, "c", at=AT + 5)
@@ -167,7 +182,8 @@ async def test_idle_scopes_are_those_of_long_ago_oldest_first(store: ScopeStore)
     assert await store.idle(AT + 10, 9) == []
 
 
-async def test_a_scope_that_is_removed_is_as_if_never_stored(store: ScopeStore) -> None:
+@suite.case
+async def a_scope_that_is_removed_is_as_if_never_stored(store: ScopeStore) -> None:
     version = await committed(store, snapshot=b"snap", due=dict.fromkeys(Lane, AT))
     await committed(store, expected=version, entry=b"first")
     assert await store.remove("a")
@@ -178,7 +194,8 @@ async def test_a_scope_that_is_removed_is_as_if_never_stored(store: ScopeStore) 
     await committed(store, entry=b"again")
 
 
-async def test_a_scope_written_meanwhile_is_not_removed(store: ScopeStore) -> None:
+@suite.case
+async def a_scope_written_meanwhile_is_not_removed(store: ScopeStore) -> None:
     one = await committed(store, snapshot=b"snap")
     two = await committed(store, expected=one, entry=b"first")
     assert not await store.remove("a", one)
@@ -187,7 +204,8 @@ async def test_a_scope_written_meanwhile_is_not_removed(store: ScopeStore) -> No
     assert (await stored(store)).version == ""
 
 
-async def test_rules_keep_their_generation_while_they_are_the_newest(store: ScopeStore) -> None:
+@suite.case
+async def rules_keep_their_generation_while_they_are_the_newest(store: ScopeStore) -> None:
     assert await store.register("one", b"1") == 1
     assert await store.register("one", b"1") == 1
     assert await store.register("two", b"2") == 2
@@ -197,35 +215,12 @@ async def test_rules_keep_their_generation_while_they_are_the_newest(store: Scop
     assert await store.rules("three") is None
 
 
-async def test_processes_with_the_same_rules_have_one_generation(store: ScopeStore) -> None:
+@suite.case
+async def processes_with_the_same_rules_have_one_generation(store: ScopeStore) -> None:
     assert set(await asyncio.gather(*(store.register("one", b"1") for _ in range(20)))) == {1}
 
 
-async def test_the_stores_clock_goes_on(store: ScopeStore) -> None:
+@suite.case
+async def the_stores_clock_goes_on(store: ScopeStore) -> None:
     first = await store.server_now()
     assert 1_600_000_000_000 < first <= await store.server_now()
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"version": "1"},
-        {"version": "x-1"},
-        {"version": "1-a b"},
-        {"version": "3-a"},
-        {"entry": None},
-        {"snapshot": b"", "entry": b""},
-        {"restart": True},
-    ],
-)
-def test_a_write_that_no_store_could_keep_is_refused(fields: dict[str, object]) -> None:
-    made: dict[str, object] = {
-        "scope": "a",
-        "expected": "",
-        "version": "1-a",
-        "at": AT,
-        "entry": b"",
-        **fields,
-    }
-    with pytest.raises(ValueError, match=r"version is|a write"):
-        Write(**made)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -150,7 +150,7 @@ class Events:
                 await out.send("heartbeat", cursor=batch.cursor)
                 left = self._settings.heartbeat_ms
             try:
-                batch = await reader.read(batch.cursor, wait_ms=left)
+                batch = await reader.read(batch.cursor, wait_ms=left, follow=True)
                 failing = False
             except StoreUnavailableError:
                 if not failing:
@@ -196,9 +196,9 @@ class _Reader:
         self._feed = app.feed
         self._stopping = stopping
 
-    async def read(self, cursor: str | None, *, limit: int = DEFAULT_EVENTS, wait_ms: float = 0) -> Batch:
+    async def read(self, cursor: str | None, *, limit: int = DEFAULT_EVENTS, **how: Any) -> Batch:
         return await self._feed.read(
-            cursor, self._filter, limit=limit, wait_ms=wait_ms, since=self._since, stop=self._stopping
+            cursor, self._filter, limit=limit, since=self._since, stop=self._stopping, **how
         )
 
     def occurrence(self, decision: Summary) -> dict[str, Any]:

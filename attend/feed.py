@@ -138,6 +138,8 @@ class Feed:
         self._grown = asyncio.Event()
         self._tailer: asyncio.Task[None] | None = None
         self._closed = False
+        self.waiting = 0
+        """How many reads wait for a decision now."""
 
     async def start(self) -> None:
         """Start the tailer. Idempotent; a read that waits starts it too."""
@@ -170,13 +172,15 @@ class Feed:
         limit: int = PAGE,
         wait_ms: float = 0,
         since: int = 0,
+        follow: bool = False,
         stop: Callable[[], bool] = lambda: False,
     ) -> Batch:
         """Up to `limit` decisions after a cursor; None is from now, which gives none at first, and a cursor.
 
         Where there are none it waits for one up to `wait_ms`, or until `stop` says so (see `wake`); a truncated
-        read does not wait. Without `wait_ms` the store is asked, so what has committed is there. Decisions made
-        before `since` are passed by, and the batch is then truncated. Raises `StoreUnavailableError` when the
+        read does not wait. The store is asked first, so what has committed is there and what was trimmed is not; with
+        `follow`, for the next read of one that goes on, memory will do. Decisions made before `since` are passed
+        by, and the batch is then truncated. Raises `StoreUnavailableError` when the
         store cannot be asked, or could not be read when the wait ended.
         """
         time = asyncio.get_running_loop().time
@@ -184,9 +188,11 @@ class Feed:
         reading = await self._begin(cursor, filter, limit, since)
         if cursor is None and wait_ms <= 0:
             return reading.batch()
+        ask = not follow and cursor is not None
         while True:
             grown = self._grown
-            await self._advance(reading, ask=wait_ms <= 0)
+            await self._advance(reading, ask)
+            ask = False
             if reading.found or reading.truncated or reading.more or stop():
                 return reading.batch()
             left = deadline - time()
@@ -195,11 +201,14 @@ class Feed:
                     raise StoreUnavailableError(f"the log cannot be read: {self._failing}") from self._failing
                 return reading.batch()
             self._ensure_tailer()
+            self.waiting += 1
             try:
                 async with asyncio.timeout(left):
                     await grown.wait()
             except TimeoutError:
                 pass  # Look once more, and return what there is.
+            finally:
+                self.waiting -= 1
 
     async def _begin(self, cursor: str | None, filter: Filter, limit: int, since: int) -> _Reading:
         if cursor is None:
@@ -212,8 +221,8 @@ class Feed:
     async def _advance(self, reading: _Reading, ask: bool) -> None:
         """Take the rows after the reading's place, until it has enough or there are no more."""
         while True:
-            rows = self._after(reading.place)
-            if rows is None or (ask and not rows):
+            rows = None if ask else self._after(reading.place)
+            if rows is None:
                 page = await self._page(reading)
                 reading.take([_seen(row) for row in page.rows], page.more)
                 if not page.rows:

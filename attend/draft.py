@@ -159,6 +159,7 @@ class Draft:
             for (lane, at), before in zip(lanes, was, strict=True)
             if at != before or lane in claimed or base.lost
         }
+        died_at = _oldest(state)
         entry = snapshot = None
         if base.version and not base.lost:
             entry = codec.encode(tuple(self._entries))
@@ -181,12 +182,18 @@ class Draft:
             entry=entry,
             snapshot=snapshot,
             due=moved,
+            dead=died_at if died_at != _oldest(base.state) or base.lost else None,
             rows=tuple(self._rows),
             keep=tuple(self._kept),
             drop=tuple(self._dropped),
             restart=base.lost,
         )
         return Stored(state, version, due, *sizes), write
+
+
+def _oldest(state: ScopeState) -> int:
+    """When the oldest dead letter died; 0 for none."""
+    return state.dead[0].at if state.dead else 0
 
 
 def _count(version: str) -> int:

@@ -14,7 +14,8 @@
   KEYS[7]    settle   list    attend:{<prefix>}:wake:settle
   KEYS[8]    deliver  list    attend:{<prefix>}:wake:deliver
   KEYS[9]    bury     list    attend:{<prefix>}:wake:bury
-  KEYS[10..] for each write
+  KEYS[10]   dead     zset    attend:{<prefix>}:dead
+  KEYS[11..] for each write
     scope    hash    attend:{<prefix>}:s:<scope>
     tail     list    attend:{<prefix>}:t:<scope>
     window   hash    attend:{<prefix>}:w:<window id>, for each row, each kept window, each dropped one
@@ -30,6 +31,7 @@
     settle   ms      the lane's due instant; '-' clears it, '' leaves it
     deliver  ms      likewise
     bury     ms      likewise
+    dead     ms      when the scope's oldest dead letter died; '0' where it has none, '' leaves it
     rows     int     how many rows follow, each as: id str, summary bytes, window bytes, held '1' or '0'
     keep     int     how many kept windows follow, each as: window bytes
     drop     int     how many dropped windows follow, each as: done '1' or '0'
@@ -48,7 +50,7 @@
 
 local OK, CONFLICT, LOST, BAD = 1, 2, 3, 4
 
-local meta_key, log_key, scopes_key = KEYS[1], KEYS[2], KEYS[3]
+local meta_key, log_key, scopes_key, dead_key = KEYS[1], KEYS[2], KEYS[3], KEYS[10]
 local due_keys = { KEYS[4], KEYS[5], KEYS[6] }
 local wake_keys = { KEYS[7], KEYS[8], KEYS[9] }
 
@@ -72,6 +74,14 @@ local function set_due(lane, scope, due_at, at)
   local instant, head = tonumber(due_at), heads[lane]
   if not head or instant < head or instant <= tonumber(at) then
     woken[lane] = true
+  end
+end
+
+local function set_dead(scope, dead_at)
+  if dead_at == '0' then
+    redis.call('ZREM', dead_key, scope)
+  elseif dead_at ~= '' then
+    redis.call('ZADD', dead_key, dead_at, scope)
   end
 end
 
@@ -151,8 +161,9 @@ local function apply(k, a, rows, kept, dropped)
   for lane = 1, 3 do
     set_due(lane, scope, ARGV[a + 5 + lane], at)
   end
+  set_dead(scope, ARGV[a + 9])
   local window = k + 2
-  local given = a + 12
+  local given = a + 13
   local drops_from, drops_given = window + rows + kept, given + rows * 4 + kept
   for i = 0, dropped - 1 do
     drop(KEYS[drops_from + i], ARGV[drops_given + i])
@@ -168,15 +179,15 @@ local function apply(k, a, rows, kept, dropped)
 end
 
 local wrong =
-  wrong_type(KEYS, { 'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list' })
+  wrong_type(KEYS, { 'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list', 'zset' })
 if wrong then
   return wrong
 end
 
 local outcomes = {}
-local k, a = 10, 2
+local k, a = 11, 2
 while a <= #ARGV do
-  local rows, kept, dropped = tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11])
+  local rows, kept, dropped = tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12])
   local windows = rows + kept + dropped
   local refused = refusal(k, a, windows)
   if not refused then
@@ -184,7 +195,7 @@ while a <= #ARGV do
   end
   outcomes[#outcomes + 1] = refused or OK
   k = k + 2 + windows
-  a = a + 12 + rows * 4 + kept + dropped
+  a = a + 13 + rows * 4 + kept + dropped
 end
 for lane = 1, 3 do
   if woken[lane] then

@@ -7,6 +7,7 @@
   KEYS[4]  settle   zset  attend:{<prefix>}:due:settle
   KEYS[5]  deliver  zset  attend:{<prefix>}:due:deliver
   KEYS[6]  bury     zset  attend:{<prefix>}:due:bury
+  KEYS[7]  dead     zset  attend:{<prefix>}:dead
 
   ARGV[1]  scope    str   member of the sorted sets
   ARGV[2]  version  str   the version the decision was made on; '' means that nothing was stored, '*' any
@@ -27,4 +28,5 @@ redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('ZREM', KEYS[6], ARGV[1])
+redis.call('ZREM', KEYS[7], ARGV[1])
 return 1

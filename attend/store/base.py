@@ -55,8 +55,9 @@ class Write(Struct, frozen=True, gc=False, kw_only=True):
 
     `expected` is the version it was made from, "" for a scope that is not stored; `version` the one it makes,
     `<n>-<nonce>` with n one more. Either `entry` is appended to the tail or `snapshot` replaces snapshot and
-    tail. `due` has the lanes whose entry is to be set, or cleared with None; the others stay as they are. `at`
-    is the instant of the commit. With `restart` the write is for a scope found lost: it applies only while the
+    tail. `due` has the lanes whose entry is to be set, or cleared with None; the others stay as they are. `dead`
+    is when the scope's oldest dead letter died, 0 where it has none, and None where that stays as it is. `at` is
+    the instant of the commit. With `restart` the write is for a scope found lost: it applies only while the
     scope still is, and replaces what is left of it.
     """
 
@@ -67,6 +68,7 @@ class Write(Struct, frozen=True, gc=False, kw_only=True):
     entry: bytes | None = None
     snapshot: bytes | None = None
     due: Mapping[Lane, int | None] = {}
+    dead: int | None = None
     rows: tuple[Row, ...] = ()
     keep: tuple[Kept, ...] = ()
     drop: tuple[Dropped, ...] = ()
@@ -272,6 +274,10 @@ class ScopeStore(Protocol):
 
     async def idle(self, before: int, limit: int) -> list[str]:
         """Up to `limit` scopes whose last commit was before an instant, oldest first."""
+        ...
+
+    async def dead(self, limit: int, skip: int = 0) -> list[str]:
+        """Up to `limit` scopes that have dead letters, after the first `skip`: longest dead first."""
         ...
 
     async def remove(self, scope: str, version: str | None = None) -> bool:

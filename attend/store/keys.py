@@ -22,6 +22,7 @@ class Keys:
         self._tail = f"{base}t:"
         self._window = f"{base}w:"
         self.scopes = f"{base}scopes"  # zset: every scope, score = its last commit
+        self.dead = f"{base}dead"  # zset: scopes with dead letters, score = when the oldest of them died
         self.log = f"{base}log"  # stream: n the dense counter, d the summary, w the window's id
         self.meta = (
             f"{base}meta"  # hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format

@@ -37,6 +37,7 @@ class MemoryStore:
         self._clock = clock or SystemClock()
         self._scopes: dict[str, _Scope] = {}
         self._due = {lane: DueSet() for lane in Lane}
+        self._dead: dict[str, int] = {}
         self._tokens: set[Lane] = set()
         self._sleepers: dict[asyncio.Future[Lane | None], Sequence[Lane]] = {}
         self._rules: dict[str, bytes] = {}
@@ -92,6 +93,10 @@ class MemoryStore:
         for lane, due_at in write.due.items():
             if self._set_due(lane, write.scope, due_at, write.at):
                 wake.add(lane)
+        if write.dead == 0:
+            self._dead.pop(write.scope, None)
+        elif write.dead is not None:
+            self._dead[write.scope] = write.dead
         self._log.record(write.at, write.rows, write.keep, write.drop)
         return Outcome.OK
 
@@ -187,12 +192,18 @@ class MemoryStore:
         found = sorted((stored.at, scope) for scope, stored in self._scopes.items() if stored.at < before)
         return [scope for _, scope in found[:limit]]
 
+    async def dead(self, limit: int, skip: int = 0) -> list[str]:
+        """Up to `limit` scopes that have dead letters, after the first `skip`: longest dead first."""
+        found = sorted((at, scope.encode(), scope) for scope, at in self._dead.items())
+        return [scope for _, _, scope in found[skip : skip + max(0, limit)]]
+
     async def remove(self, scope: str, version: str | None = None) -> bool:
         """Forget a scope, where its version still is the one given."""
         stored = self._scopes.get(scope)
         if version is not None and version != ("" if stored is None else stored.version):
             return False
         self._scopes.pop(scope, None)
+        self._dead.pop(scope, None)
         for due in self._due.values():
             due.clear(scope)
         return True

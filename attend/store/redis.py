@@ -97,7 +97,7 @@ class RedisStore:
     def _commit_call(self, writes: Sequence[Write]) -> tuple[list[Any], list[Any]]:
         """The keys and arguments of `commit.lua` for a group."""
         names = self._keys
-        keys: list[Any] = [names.meta, names.log, names.scopes, *names.dues, *names.wakes]
+        keys: list[Any] = [names.meta, names.log, names.scopes, *names.dues, *names.wakes, names.dead]
         arguments: list[Any] = [new_epoch()]
         for write in writes:
             keys += (names.scope(write.scope), names.tail(write.scope))
@@ -108,6 +108,7 @@ class RedisStore:
             payload = write.entry if write.snapshot is None else write.snapshot
             arguments += (write.scope, write.expected, write.version, write.at, mode, payload)
             arguments += [_due(write, lane) for lane in Lane]
+            arguments.append("" if write.dead is None else write.dead)
             arguments += (len(write.rows), len(write.keep), len(write.drop))
             for row in write.rows:
                 arguments += (row.id, row.summary, row.window, int(row.held))
@@ -168,9 +169,15 @@ class RedisStore:
         )
         return [scope.decode() for scope in found]
 
+    async def dead(self, limit: int, skip: int = 0) -> list[str]:
+        """Up to `limit` scopes that have dead letters, after the first `skip`: longest dead first."""
+        found = await self._link.call("ZRANGE", self._keys.dead, skip, skip + limit - 1) if limit > 0 else ()
+        return [scope.decode() for scope in found]
+
     async def remove(self, scope: str, version: str | None = None) -> bool:
         """Forget a scope, where its version still is the one given."""
-        keys = [self._keys.scope(scope), self._keys.tail(scope), self._keys.scopes, *self._keys.dues]
+        names = self._keys
+        keys = [names.scope(scope), names.tail(scope), names.scopes, *names.dues, names.dead]
         return bool(await self._link.run("remove", keys, [scope, "*" if version is None else version]))
 
 

@@ -9,13 +9,13 @@ case opens and closes it.
 
 from __future__ import annotations
 
-from attend.testing import commits, dues, logs, windows
+from attend.testing import commits, dues, letters, logs, windows
 from attend.testing.suite import Case, MakeStore, joined
 
 
 def scope_store_conformance(make: MakeStore) -> list[Case]:
-    """What a `ScopeStore` guarantees about commits, loads, due instants, claims, sleeping and windows."""
-    return joined((commits.suite, dues.suite, windows.suite), make)
+    """What a `ScopeStore` guarantees about commits, loads, due instants, claims, sleeping, windows and dead letters."""
+    return joined((commits.suite, dues.suite, windows.suite, letters.suite), make)
 
 
 def decision_log_conformance(make: MakeStore) -> list[Case]:

@@ -104,6 +104,11 @@ class CrashingStore:
         self._alive()
         return await self._store.idle(before, limit)
 
+    async def dead(self, limit: int, skip: int = 0) -> list[str]:
+        """See `ScopeStore`."""
+        self._alive()
+        return await self._store.dead(limit, skip)
+
     async def remove(self, scope: str, version: str | None = None) -> bool:
         """See `ScopeStore`."""
         self._alive()

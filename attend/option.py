@@ -7,34 +7,38 @@ would be right, a line a problem.
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
-from attend.core.rules import Rules
 from attend.core.types import Kind
 
 SOCKET_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """How long a path the system takes for a unix socket."""
 
-_NOT_SETTLE = {"act_threshold", "sink", "dead_letter", "on_judge_down"}
-SETTLE = tuple(name for name in Rules.__struct_fields__ if name not in _NOT_SETTLE)
-"""The keys of `--settle`."""
+KINDS = ", ".join(Kind)
+HOSTED = ("jev", "decisions", "llm")
+"""The judges that ask a server."""
+
+
+def _text_schema() -> Mapping[str, Any]:
+    return {"type": "string"}
 
 
 class Option(Struct, frozen=True):
     """A setting by the name of its field in `Settings`. `default` is how it is shown to people.
 
-    A `secret` is never shown, and an empty variable is an error rather than left out. `merges` says that what
-    a flag and the variable give is put together, key by key.
+    A `secret` is never shown. An empty variable is as good as none, unless it is `strict`: then it is an error.
+    `merges` says that what the flag, the variable and the file give is put together, key by key. `schema` is the
+    JSON schema of what a configuration file may give for it, in its `table` under `key`; a setting whose key is
+    empty is the whole table.
     """
 
     name: str
@@ -42,7 +46,11 @@ class Option(Struct, frozen=True):
     help: str
     default: str
     secret: bool = False
+    strict: bool = False
     merges: bool = False
+    schema: Mapping[str, Any] = field(default_factory=_text_schema)
+    table: str = "serve"
+    own_key: str | None = None
 
     @property
     def flag(self) -> str:
@@ -53,6 +61,11 @@ class Option(Struct, frozen=True):
     def variable(self) -> str:
         """`ATTEND_ACT_THRESHOLD`."""
         return "ATTEND_" + self.name.upper()
+
+    @property
+    def key(self) -> str:
+        """What it is called in its table."""
+        return self.name if self.own_key is None else self.own_key
 
     def text(self, value: Any) -> str:
         """A value as the text of its variable, which `parse` reads back to the same."""
@@ -96,12 +109,28 @@ def integer(least: int, most: int | None = None) -> Callable[[Sequence[str]], in
     return parse
 
 
+def choice(*names: str) -> Callable[[Sequence[str]], str]:
+    """One of the names."""
+    known = " or ".join(f"`{name}`" for name in names)
+
+    def parse(texts: Sequence[str]) -> str:
+        text = texts[-1].strip()
+        if text not in names:
+            raise ValueError(f"{text!r} is not {known}")
+        return text
+
+    return parse
+
+
 def share(texts: Sequence[str]) -> float:
-    """A number; `Rules` has its bounds."""
+    """A number above 0 and at most 1."""
     try:
-        return float(texts[-1])
+        value = float(texts[-1])
     except ValueError:
-        raise ValueError(f"{texts[-1]!r} is not a number above 0 and at most 1") from None
+        value = 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"{texts[-1]!r} is not a number above 0 and at most 1")
+    return value
 
 
 _UNITS = {"": 1, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
@@ -159,102 +188,12 @@ def reference(*names: str) -> Callable[[Sequence[str]], str]:
     return parse
 
 
-_KINDS = ", ".join(Kind)
-
-
 def kind(texts: Sequence[str]) -> str:
     """The name of a kind."""
     text = texts[-1].strip()
     if text not in set(Kind):
-        raise ValueError(f"{text!r} is no kind; the kinds are {_KINDS}")
+        raise ValueError(f"{text!r} is no kind; the kinds are {KINDS}")
     return text
-
-
-def kinds(texts: Sequence[str]) -> dict[str, str]:
-    """Event names to kinds, in order: JSON, or a file of it."""
-    text = texts[-1].strip()
-    where = ""
-    if not text.startswith(("{", "[")):
-        where = f"{text}: "
-        try:
-            text = Path(text).expanduser().read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise ValueError(
-                f'{where}{reason}; give a file that can be read, or JSON such as {{"user.said":"flush"}}'
-            ) from None
-    problems: list[str] = []
-    pairs = _pairs(text, where, problems)
-    for name, value in pairs.items():
-        if not isinstance(value, str) or value not in set(Kind):
-            problems.append(
-                f"{where}{name!r} has {json.dumps(value)}, which is no kind; the kinds are {_KINDS}"
-            )
-        if not name:
-            problems.append(f"{where}a name is empty")
-    if problems:
-        raise ValueError("\n".join(problems))
-    return pairs
-
-
-def _pairs(text: str, where: str, problems: list[str]) -> dict[str, Any]:
-    """An object of JSON, in order; a repeated name is a problem, as it would leave the order in doubt."""
-
-    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        problems.extend(f"{where}{name!r} is given twice" for name in repeated)
-        return dict(pairs)
-
-    try:
-        value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=object_of)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}it is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError(  # noqa: TRY004 - it is the text that is wrong
-            f'{where}it is not an object, as {{"user.said":"flush"}} is'
-        )
-    return cast("dict[str, Any]", value)
-
-
-def settle(texts: Sequence[str]) -> dict[str, Any]:
-    """Keys of the settle table: `key=value`, several with commas between, or a JSON object."""
-    problems: list[str] = []
-    found: dict[str, Any] = {}
-    for text in texts:
-        if text.lstrip().startswith("{"):
-            found.update(_pairs(text, "", problems))
-            continue
-        for part in re.split(r",(?=\s*[A-Za-z_]+\s*=)", text):
-            name, equals, value = part.partition("=")
-            if equals:
-                found[name.strip()] = value.strip()
-            else:
-                problems.append(f"{part.strip()!r} is not key=value")
-    values = {name: _settle_value(name, value, problems) for name, value in found.items()}
-    if problems:
-        raise ValueError("\n".join(problems))
-    return values
-
-
-def _settle_value(name: str, value: Any, problems: list[str]) -> Any:
-    if name not in SETTLE:
-        close = nearest(name, SETTLE)
-        hint = f"did you mean {close}?" if close else f"the keys are {', '.join(SETTLE)}"
-        problems.append(f"{name!r} is no settle key; {hint}")
-        return None
-    ladder = name == "retry_backoff_ms"
-    if isinstance(value, str):
-        rungs: Any = [part.strip() for part in value.strip("[]").split(",")] if value.strip("[] ") else []
-        value = rungs if ladder else value
-    try:
-        if ladder:
-            return msgspec.convert(value, list[int], strict=False)
-        return msgspec.convert(value, int, strict=not isinstance(value, str))
-    except msgspec.ValidationError:
-        like = "whole numbers, such as 1000,4000,16000" if ladder else "a whole number"
-        problems.append(f"{name} is {value!r}, it must be {like}")
-        return None
 
 
 def folder(texts: Sequence[str]) -> str:
@@ -291,3 +230,45 @@ def hosts(texts: Sequence[str]) -> tuple[str, ...]:
     if wrong or not names:
         raise ValueError("\n".join(f"{name!r} is not the name of a host" for name in wrong) or "is empty")
     return tuple(names)
+
+
+def judge(texts: Sequence[str]) -> str:
+    """The name of a judge, `module:name`, or several of those with commas between."""
+    names = [name.strip() for name in texts[-1].split(",")]
+    one = reference("rule", *HOSTED)
+    for name in names:
+        one([name])
+    hosted = [name for name in names if name in HOSTED]
+    if len(hosted) > 1:
+        raise ValueError(
+            f"{' and '.join(hosted)} would share one model and one address; put them together in a module of "
+            "yours with `cascade`, and give that as `module:name`"
+        )
+    return ",".join(names)
+
+
+def endpoint(texts: Sequence[str]) -> str:
+    """The whole URL of a server that is sent events: https, or on this machine."""
+    text = word(texts)
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("it is not a URL that can be read") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise ValueError(f"{without_password(text)!r} is not a whole URL, as https://host/path is")
+    if "@" in parts.netloc:
+        raise ValueError("it holds a name or a password; give a key beside it instead")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise ValueError(f"http://{host} would send what happened and the key in the clear; use https")
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

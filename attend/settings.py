@@ -1,13 +1,11 @@
-"""Everything that flags and `ATTEND_` variables say, read and checked as one value.
+"""Everything that flags, `ATTEND_` variables and a configuration file say, read and checked as one value.
 
-Each setting has a flag and a variable of the same name (`--max-body`, `ATTEND_MAX_BODY`); a flag beats a variable.
-All that is wrong is reported at once, each problem with its place and what would be right. `OPTIONS` is the one
-list of them: the command line, the environment of child processes and the README's table follow it.
+Each setting has a flag and a variable of the same name (`--max-body`, `ATTEND_MAX_BODY`); a flag beats a variable, a
+variable the file. All that is wrong is reported at once, each problem with its place and what would be right.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from attend import option
-from attend.core.rules import Rules
+from attend.config_file import File, Given, read_file
+from attend.core.rules import OnJudgeDown, Rules
 from attend.errors import ConfigError
-from attend.option import Option
+from attend.option import HOSTED, Option, is_loopback
+from attend.options import OPTIONS
 
 MIB = 1024 * 1024
 DAY_MS = 86_400_000
@@ -27,7 +27,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What one deployment is told. Times are milliseconds, sizes bytes.
 
     `store` is None for the bundled server, "memory" for the same without persistence, or the URL of a server.
-    `judge` is "rule" or "module:name", `sink` and `dead_letter` are None, "log" or "module:name". `kinds` is in
+    `judge` is "rule", one of `option.HOSTED`, "module:name", or several of these with commas between; what begins
+    with `judge_` is for the hosted one, where no model, URL or key is the provider's own. `sink` and `dead_letter` are None, "log" or "module:name". `kinds` is in
     the order given. `rules` holds what `settle`, `act_threshold`, `sink` and `dead_letter` add up to.
     `concurrency` is how many runs each lane of a worker has in hand at once.
     """
@@ -36,6 +37,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     data: str | None = None
     prefix: str = "default"
     judge: str = "rule"
+    judge_model: str | None = None
+    judge_url: str | None = None
+    judge_key: str | None = None
+    judge_context_tokens: int | None = None
+    judge_below: float = 0.6
+    criteria: dict[str, str] = {}
+    guidance: str | None = None
+    predicates: dict[str, str] = {}
+    on_judge_down: str = OnJudgeDown.DEAD_LETTER
     kinds: dict[str, str] = {}
     default_kind: str = "consequence"
     host: str = "127.0.0.1"
@@ -44,6 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     token: str | None = None
     allow_hosts: tuple[str, ...] = ()
     act_threshold: float | None = None
+    window_share: float = 0.5
     settle: dict[str, Any] = {}
     sink: str | None = None
     dead_letter: str | None = None
@@ -72,6 +83,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             act_threshold=self.act_threshold,
             sink=self.sink is not None,
             dead_letter=self.dead_letter is not None,
+            on_judge_down=OnJudgeDown(self.on_judge_down),
         )
 
     @classmethod
@@ -81,28 +93,35 @@ class Settings(Struct, frozen=True, kw_only=True):
         environ: Mapping[str, str],
         names: Collection[str] | None = None,
     ) -> Settings:
-        """From flags, by setting name with every value given, and variables; a flag wins.
+        """From flags, by setting name with every value given, variables, and the file that `config` among them names.
 
-        Settle keys win one by one. With `names`, the variables of other settings are left alone. Raises
-        `ConfigError` with every problem.
+        Settle keys win one by one. With `names`, the flags and variables of other settings are left alone; the file
+        is checked whole. Raises `ConfigError` with every problem.
         """
-        problems: list[str] = []
+        path = flags["config"][-1] if flags.get("config") else environ.get(CONFIG)
+        file = read_file(path) if path else File()
+        problems = list(file.problems)
         values: dict[str, Any] = {}
         places: dict[str, str] = {}
         for each in OPTIONS:
-            if names is not None and each.name not in names:
-                continue
-            sources = [(each.flag, list(flags[each.name]))] if flags.get(each.name) else []
-            variable = environ.get(each.variable)
-            if variable or (variable is not None and each.secret):
-                sources.append((each.variable, [variable]))
-            for place, texts in sources if each.merges else sources[:1]:
-                places.setdefault(each.name, place)
+            wanted = names is None or each.name in names
+            said = _said(each, flags, environ) if wanted else []
+            filed = file.given.get(each.name)
+            if filed is not None:
+                said.append(filed)
+            for place, given in enumerate(said):
+                used = wanted and (place == 0 or each.merges)
+                # The file is checked whole, also where something wins over it or another command reads it.
+                if not used and given is not filed:
+                    continue
                 try:
-                    value = each.parse(texts)
+                    value = each.parse(given.texts)
                 except ValueError as error:
-                    problems.extend(f"{place}: {line}" for line in str(error).splitlines())
-                else:
+                    problems.extend(f"{given.place}: {line}" for line in str(error).splitlines())
+                    value = None
+                if used:
+                    places.setdefault(each.name, given.place)
+                if used and value is not None:
                     values[each.name] = {**value, **values.get(each.name, {})} if each.merges else value
         settings = cls(**values)
         problems += _together(settings, places)
@@ -112,8 +131,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
-        """From `ATTEND_` variables alone. Raises `ConfigError` with every problem."""
+        """From `ATTEND_` variables, and the file that one of them names. Raises `ConfigError` with every problem."""
         return cls.read({}, environ)
+
+    @classmethod
+    def from_file(cls, path: str) -> Settings:
+        """From a configuration file alone. Raises `ConfigError` with every problem."""
+        return cls.read({"config": [path]}, {})
 
     def to_env(self) -> dict[str, str]:
         """The variables that give exactly these settings; what is at its default is left out."""
@@ -130,58 +154,31 @@ class Settings(Struct, frozen=True, kw_only=True):
         return {**kept, **self.to_env()}
 
     def __repr__(self) -> str:
-        """As a struct's, with the token and the store's password left out."""
-        shown = msgspec.structs.replace(
-            self,
-            token=None if self.token is None else "***",
-            store=None if self.store is None else option.without_password(self.store),
-        )
+        """As a struct's, with every secret and the store's password left out."""
+        hidden: dict[str, Any] = {
+            each.name: "***" for each in OPTIONS if each.secret and getattr(self, each.name) is not None
+        }
+        if self.store is not None:
+            hidden["store"] = option.without_password(self.store)
+        shown = msgspec.structs.replace(self, **hidden)
         return f"Settings({msgspec.json.encode(shown).decode()})"
 
 
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "store",
-        option.store,
-        "`memory`, or the URL of a server: `redis://`, `rediss://`, `unix://`",
-        "bundled",
-    ),
-    Option("data", option.folder, "folder of the bundled server's data", "the user's data folder"),
-    Option("prefix", option.prefix, "what every key starts with, to share one server", "default"),
-    Option("judge", option.reference("rule"), "`rule`, or a judge of yours as `module:name`", "rule"),
-    Option("kinds", option.kinds, "event name to kind, as JSON or a file of it; names may be globs", "none"),
-    Option("default_kind", option.kind, "kind of the names that `--kinds` does not list", "consequence"),
-    Option("host", option.word, "address to listen on; any but loopback needs a token", "127.0.0.1"),
-    Option("port", option.integer(0, 65_535), "port to listen on; 0 picks a free one", "8787"),
-    Option("socket", option.socket, "path of a unix socket to listen on, instead of host and port", "none"),
-    Option("token", option.token, "require `Authorization: Bearer <token>`", "none", secret=True),
-    Option("allow_hosts", option.hosts, "a name a proxy is reached by, beside host; may be repeated", "none"),
-    Option("act_threshold", option.share, "act when p(interrupt) + p(ask) reaches it", "off"),
-    Option("settle", option.settle, "`key=value` of the settle table; may be repeated", "none", merges=True),
-    Option("sink", option.reference("log"), "`log`, or a sink of yours as `module:name`", "none"),
-    Option("dead_letter", option.reference("log"), "`log`, or a handler of yours as `module:name`", "kept"),
-    Option("workers", option.integer(0), "worker processes of `attend serve`", "1"),
-    Option("concurrency", option.integer(1), "runs each lane of a worker has in hand at once", "32"),
-    Option("retain_rows", option.integer(1), "decisions the log keeps", "100000"),
-    Option("retain_ms", option.integer(1), "how long the log keeps a decision", "30 days"),
-    Option("forget_ms", option.integer(1), "how long an idle scope is remembered", "30 days"),
-    Option("max_body", option.size, "largest request body; also what gzip may expand to", "32MiB"),
-    Option("max_line", option.size, "longest line of a body", "1MiB"),
-    Option("body_deadline_ms", option.integer(1), "how long a body may take to arrive", "30000"),
-    Option("max_in_flight_bytes", option.size, "bytes being ingested at once, per API process", "64MiB"),
-    Option(
-        "max_in_flight_requests",
-        option.integer(1),
-        "requests being ingested at once, per API process",
-        "1000",
-    ),
-    Option("heartbeat_ms", option.integer(1), "between heartbeats on a stream", "15000"),
-    Option("poll_ms", option.integer(1), "`nextPollMs` of a poll's answer", "1000"),
-    Option("shutdown_grace_ms", option.integer(0), "how long a shutdown waits for work in hand", "5000"),
-)
-"""Every setting, in the order they are shown."""
+CONFIG = "ATTEND_CONFIG"
+"""The variable of `--config`: the file that stands behind flags and variables."""
 
-_VARIABLES = frozenset(each.variable for each in OPTIONS)
+_VARIABLES = frozenset({CONFIG, *(each.variable for each in OPTIONS)})
+
+
+def _said(each: Option, flags: Mapping[str, Sequence[str]], environ: Mapping[str, str]) -> list[Given]:
+    """What a flag and a variable give, the one that wins first."""
+    found: list[Given] = []
+    if flags.get(each.name):
+        found.append(Given(each.flag, tuple(flags[each.name])))
+    variable = environ.get(each.variable)
+    if variable or (variable is not None and each.strict):
+        found.append(Given(each.variable, (variable,)))
+    return found
 
 
 def _together(settings: Settings, places: Mapping[str, str]) -> list[str]:
@@ -193,7 +190,7 @@ def _together(settings: Settings, places: Mapping[str, str]) -> list[str]:
             for name in ("host", "port")
             if name in places
         ]
-    elif not _is_loopback(settings.host) and "token" not in places:
+    elif not is_loopback(settings.host) and "token" not in places:
         found.append(
             f"{places['host']}: {settings.host} can be reached from other machines, and there is no token; "
             "give --token (ATTEND_TOKEN), or listen on 127.0.0.1"
@@ -209,19 +206,36 @@ def _together(settings: Settings, places: Mapping[str, str]) -> list[str]:
             f"{place}: a line ({settings.max_line} bytes) cannot be longer than a body "
             f"({settings.max_body} bytes); raise --max-body or lower --max-line"
         )
+    found += _judge(settings, places)
     for problem in settings.rules.problems():
         name = "act_threshold" if problem.startswith("act_threshold") else "settle"
         found.append(f"{places[name]}: {problem}")
     return found
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _judge(settings: Settings, places: Mapping[str, str]) -> list[str]:
+    """What is wrong between a judge and what is given for it.
+
+    A file or a variable may say more than the judge takes, so that a flag can try another one.
+    """
+    names = settings.judge.split(",")
+    hosted = [name for name in names if name in HOSTED]
+    found = [
+        f"{places['judge']}: {name} needs a model: give --judge-model (ATTEND_JUDGE_MODEL)"
+        for name in hosted
+        if name != "jev" and "judge_model" not in places
+    ]
+    if not hosted:
+        found += [
+            f"{places[name]}: the judge {settings.judge} takes none; it is for {', '.join(HOSTED)}"
+            for name in ("judge_model", "judge_url", "judge_key", "judge_context_tokens", "criteria")
+            if places.get(name, "").startswith("--")
+        ]
+    if len(names) == 1 and places.get("judge_below", "").startswith("--"):
+        found.append(
+            f"{places['judge_below']}: it is for several judges with commas between, as --judge rule,jev"
+        )
+    return found
 
 
 def misspelt(environ: Mapping[str, str]) -> list[str]:

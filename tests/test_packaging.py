@@ -7,8 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from attend.option import SETTLE
-from attend.settings import OPTIONS, Settings
+from attend.options import OPTIONS
+from attend.settings import Settings
+from attend.table import SETTLE
 from attend.version import __version__
 
 ROOT = Path(__file__).parent.parent

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 from attend.cli import log, parent
 from attend.errors import AttendError, ConfigError
-from attend.settings import OPTIONS, Settings, misspelt
+from attend.options import OPTIONS
+from attend.settings import CONFIG, Settings, misspelt
 from attend.version import __version__
 
 _ONE_MACHINE = {"data", "workers"}
@@ -59,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
                 text = f"{each.help.replace('%', '%%')} (default: {each.default}) [{each.variable}]"
                 metavar = each.flag.removeprefix("--").replace("-", "_").upper()
                 command.add_argument(each.flag, dest=each.name, action="append", metavar=metavar, help=text)
+        if settings:
+            text = f"a file of settings; flags and variables win over it [{CONFIG}]"
+            command.add_argument("--config", action="append", metavar="FILE", help=text)
     return top
 
 

@@ -56,7 +56,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         """What is wrong with them, one line each; empty when they can be used."""
         found = [
             f"{name} is {getattr(self, name)}, it must be {least} or more"
-            for name, least in _LEAST.items()
+            for name, least in LEAST.items()
             if getattr(self, name) < least
         ]
         if any(rung < 0 for rung in self.retry_backoff_ms):
@@ -71,7 +71,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         return found
 
 
-_LEAST = {
+LEAST = {
     "closing_grace_ms": 0,
     "stream_gap_ms": 0,
     "passive_quiet_ms": 0,
@@ -88,6 +88,7 @@ _LEAST = {
     "max_dead_letters": 1,
     "dead_letter_backoff_max_ms": 1,
 }
+"""The least that each number may be."""
 
 
 def window_budget(

@@ -8,13 +8,25 @@ import pytest
 
 from attend.core.rules import Rules
 from attend.errors import ConfigError
-from attend.option import SETTLE, SOCKET_PATH_BYTES
-from attend.settings import OPTIONS, Settings, misspelt
+from attend.option import SOCKET_PATH_BYTES
+from attend.options import OPTIONS
+from attend.settings import Settings, misspelt
+from attend.table import SETTLE
 
 SOME = {
     "store": "redis://user:secret@db.example:6380/2?timeout=1",
     "prefix": "team-a",
-    "judge": "shop.judges:careful",
+    "judge": "rule,shop.judges:careful,jev",
+    "judge_model": "gpt-6-luna",
+    "judge_url": "http://127.0.0.1:8080/v1/systemone",
+    "judge_key": "tk-1",
+    "judge_context_tokens": "512",
+    "judge_below": "0.7",
+    "criteria": '{"note":"Good to know."}',
+    "guidance": "Be quiet\nat night.",
+    "predicates": '{"asked":"Did the user ask?"}',
+    "on_judge_down": "rule",
+    "window_share": "0.25",
     "kinds": '{"b.*":"closing","a":"flush","a.*":"passive"}',
     "default_kind": "context",
     "host": "0.0.0.0",
@@ -41,6 +53,8 @@ SOME = {
 }
 """A text other than the default for every setting that can stand beside the others."""
 
+FOR_JEV = {"judge_model", "judge_url", "judge_key", "judge_context_tokens", "judge_below", "criteria"}
+
 
 def problems(flags: dict[str, str] | None = None, **environ: str) -> list[str]:
     """What is wrong with flags and variables, given by setting name."""
@@ -57,7 +71,7 @@ def test_every_field_is_an_option_and_every_option_a_field() -> None:
 @pytest.mark.parametrize("name", [*SOME, "data", "socket"])
 def test_each_setting_is_read_from_its_flag_and_from_its_variable_alike(name: str, tmp_path: Path) -> None:
     text = SOME.get(name, str(tmp_path / "s")[-SOCKET_PATH_BYTES:])
-    others = {"token": ["t"]} if name == "host" else {}
+    others = {"host": {"token": ["t"]}}.get(name, {"judge": ["rule,jev"]} if name in FOR_JEV else {})
     flagged = Settings.read({name: [text], **others}, {})
     variable = next(each.variable for each in OPTIONS if each.name == name)
     named = Settings.read(others, {variable: text})
@@ -88,7 +102,7 @@ def test_settle_keys_win_one_by_one_and_may_be_repeated() -> None:
 
 
 def test_every_number_of_the_rules_can_be_settled() -> None:
-    assert set(SETTLE) | {"act_threshold", "sink", "dead_letter"} == set(Rules.__struct_fields__)
+    assert set(SETTLE) | {"act_threshold", "sink", "dead_letter", "on_judge_down"} == set(Rules.__struct_fields__)
 
 
 def test_rules_know_whether_anybody_takes_decisions_and_dead_letters() -> None:

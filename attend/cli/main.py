@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from attend.cli import log, parent
+from attend.cli import log, parent, tool
 from attend.errors import AttendError, ConfigError
 from attend.options import OPTIONS
 from attend.settings import CONFIG, Settings, misspelt
@@ -63,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
         if settings:
             text = f"a file of settings; flags and variables win over it [{CONFIG}]"
             command.add_argument("--config", action="append", metavar="FILE", help=text)
+    tool.add(commands.add_parser)
     return top
 
 
@@ -77,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from attend.cli.demo import run_demo
 
             return run_demo()
+        if command in tool.TOOLS:
+            return tool.run(command, given)
         for line in misspelt(os.environ):
             log.say(line)
         flags = {name: values for name, values in given.items() if values is not None}

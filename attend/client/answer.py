@@ -47,11 +47,13 @@ def refused(answer: httpx.Response) -> AnswerError:
     return AnswerError(answer.status_code, problem.error, f"{answer.status_code}{code}: {problem.message}")
 
 
-def trouble_of(error: httpx.HTTPError) -> str:
+def trouble_of(error: httpx.HTTPError, where: str) -> str:
     """In words what kept a request from being answered."""
     if isinstance(error, httpx.TimeoutException):
-        return "it did not answer in time"
-    return str(error) or type(error).__name__
+        return f"{where} did not answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return f"nothing answers at {where}; is attend serve running there?"
+    return f"the connection to {where} broke: {str(error) or type(error).__name__}"
 
 
 class Backoff:

@@ -60,10 +60,12 @@ class Body:
         http: httpx.AsyncClient,
         lines: Iterable[bytes | str | Mapping[str, Any]],
         *,
+        where: str,
         patience: float,
         on_wait: Callable[[str, float], object] | None = None,
     ) -> None:
         self._http = http
+        self._where = where
         self._patience = patience
         self._on_wait = on_wait
         self._backoff = Backoff(FIRST_PAUSE)
@@ -117,7 +119,7 @@ class Body:
             )
         except httpx.TransportError as error:
             self.reply.resent += len(now)
-            return f"the server cannot be reached: {trouble_of(error)}", None
+            return trouble_of(error, self._where), None
         if answer.status_code == 200:
             return self._take(answer, now)
         if answer.status_code in (408, 413) and len(now) > 1:

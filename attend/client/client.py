@@ -46,6 +46,7 @@ class Client:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError(f"{url!r} is no URL of a server; it begins with http://, https:// or unix:")
+        self._where = url if uds is None else f"unix:{uds}"
         self._patience = patience
         self._http = httpx.AsyncClient(
             base_url="http://localhost" if uds is not None else url.rstrip("/"),
@@ -68,7 +69,7 @@ class Client:
 
     def body(self, lines: Lines, *, on_wait: Callable[[str, float], object] | None = None) -> Body:
         """Lines to be sent by its `send`. `on_wait` is told why it waits before it sends again, and how long."""
-        return Body(self._http, lines, patience=self._patience, on_wait=on_wait)
+        return Body(self._http, lines, where=self._where, patience=self._patience, on_wait=on_wait)
 
     async def ingest(self, lines: Lines) -> IngestReply:
         """Send lines, each as bytes, text, or a mapping, in one body; again what the server could not take yet.
@@ -89,7 +90,7 @@ class Client:
         try:
             answer = await self._http.get(f"/v1/scopes/{path}")
         except httpx.TransportError as error:
-            raise UnreachableError(f"the server cannot be reached: {trouble_of(error)}") from error
+            raise UnreachableError(trouble_of(error, self._where)) from error
         if answer.status_code == 404 and problem_of(answer).error == "not_found":
             return None
         if answer.status_code in LATER:
@@ -127,7 +128,7 @@ class Client:
             "minConfidence": min_confidence,
         }
         given = {name: value for name, value in arguments.items() if value is not None}
-        return Decisions(self._http, cursor, given, mode=mode, wait=wait, say=say)
+        return Decisions(self._http, cursor, given, where=self._where, mode=mode, wait=wait, say=say)
 
 
 def _is_here(host: str) -> bool:

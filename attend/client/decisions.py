@@ -48,6 +48,7 @@ class Decisions:
         cursor: str | None,
         arguments: Mapping[str, Any],
         *,
+        where: str,
         mode: str,
         wait: bool,
         say: Callable[[str], object] | None,
@@ -55,6 +56,7 @@ class Decisions:
         self.cursor = cursor
         self.truncated = 0
         self._http = http
+        self._where = where
         self._arguments = dict(arguments)
         self._mode = mode
         self._wait = wait
@@ -87,7 +89,7 @@ class Decisions:
                 raise AnswerError(200, "", str(error)) from error
             except TroubleError as error:
                 if not self._met and not self._wait:
-                    raise UnreachableError(f"the server cannot be reached: {error}") from error
+                    raise UnreachableError(str(error)) from error
                 why, wait = str(error), error.wait
             if not self._away:
                 self._away = True
@@ -96,7 +98,7 @@ class Decisions:
 
     async def _stream(self) -> AsyncGenerator[Occurrence]:
         params = {"name": EVENT, "arguments": self._arguments, "cursor": self.cursor}
-        async with request(self._http, "events/stream", params) as messages:
+        async with request(self._http, self._where, "events/stream", params) as messages:
             async for message in messages:
                 match message.kind:
                     case "active":
@@ -125,7 +127,7 @@ class Decisions:
                 "timeoutMs": HOLD_MS,
             }
             began = asyncio.get_running_loop().time()
-            async with request(self._http, "events/poll", params) as messages:
+            async with request(self._http, self._where, "events/poll", params) as messages:
                 page = [message async for message in messages][-1:]
             result = page[0].result if page else None
             if result is None:

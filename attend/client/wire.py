@@ -63,7 +63,7 @@ _ids = itertools.count(1)
 
 @asynccontextmanager
 async def request(
-    http: httpx.AsyncClient, method: str, params: Mapping[str, Any]
+    http: httpx.AsyncClient, where: str, method: str, params: Mapping[str, Any]
 ) -> AsyncGenerator[AsyncGenerator[Message]]:
     """The messages that answer a request, as they come; the last one is its result, where it has one.
 
@@ -95,7 +95,7 @@ async def request(
             async with aclosing(_messages(answer)) as messages:
                 yield messages
     except httpx.TransportError as error:
-        raise TroubleError(trouble_of(error)) from error
+        raise TroubleError(trouble_of(error, where)) from error
 
 
 async def _whole(answer: httpx.Response) -> AsyncGenerator[Message]:

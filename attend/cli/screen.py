@@ -1,0 +1,67 @@
+"""What the tools write: colours on a terminal, plain lines in a pipe, and no control codes that a stranger wrote."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def safe(text: str) -> str:
+    """Text as it may be written to a terminal: what would move the cursor, colour or turn text around is shown as �."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """Safe text on one line."""
+    return safe(text).replace("\n", " ").replace("\t", " ")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that takes text as it is: no markup, no emoji names, nothing highlighted by guess."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """One line about a problem, on stderr."""
+    print(f"attend: {message}", file=sys.stderr, flush=True)
+
+
+def clock(at: int) -> str:
+    """An instant as the time of day here."""
+    return f"{datetime.fromtimestamp(at / 1000):%H:%M:%S}.{at % 1000:03d}"
+
+
+def span(ms: int) -> str:
+    """A length of time, short: `0.4 s`, `12 s`, `3 min 20 s`, `5 h 10 min`, `3 d 4 h`."""
+    if ms < 10_000:
+        return f"{ms / 1000:.1f} s"
+    seconds = ms // 1000
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    if seconds < 86_400:
+        return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+    return f"{seconds // 86_400} d {seconds % 86_400 // 3600} h"
+
+
+def until(at: int, now: int) -> str:
+    """How far off an instant is."""
+    return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
+
+
+def hush() -> None:
+    """Nobody reads stdout any more: keep Python from complaining about it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

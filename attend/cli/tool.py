@@ -1,0 +1,68 @@
+"""The tools on the command line: what each takes, and how it is started."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attend.cli.flags import PUSH, REMOTE, STORE, TAIL
+from attend.option import Option
+
+TOOLS = ("push", "tail", "scope", "doctor")
+SHORT = {"count": "-n"}
+
+
+def add(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the tools, with a function that adds a command."""
+
+    def tool(
+        name: str, about: str, variables: Iterable[Option], flags: Iterable[Option]
+    ) -> argparse.ArgumentParser:
+        made = command(
+            name,
+            help=about,
+            description=about,
+            allow_abbrev=False,
+            epilog="A flag in brackets is a variable that says the same; the flag wins.",
+        )
+        for each in (*flags, *variables):
+            shown = f" [{each.variable}]" if each in variables else ""
+            text = f"{each.help.replace('%', '%%')} (default: {each.default}){shown}"
+            names = [SHORT[each.name]] if each.name in SHORT else []
+            metavar = each.flag.removeprefix("--").replace("-", "_").upper()
+            made.add_argument(*names, each.flag, dest=each.name, action="append", metavar=metavar, help=text)
+        return made
+
+    push = tool("push", "send events from files, or - for stdin", REMOTE, PUSH)
+    push.add_argument("files", nargs="*", metavar="FILE", help="NDJSON, one event a line; - is stdin")
+    tail = tool("tail", "show decisions as they come", REMOTE, TAIL)
+    tail.add_argument("--json", action="store_true", help="one line of JSON each")
+    scope = tool("scope", "show what is open in a scope, and why it has not settled", REMOTE, ())
+    scope.add_argument("name", metavar="NAME", help="the scope")
+    scope.add_argument("--watch", action="store_true", help="go on showing it as it changes")
+    scope.add_argument("--json", action="store_true", help="as JSON")
+    doctor = tool("doctor", "look a store over for what goes wrong, and what to do about it", STORE, ())
+    doctor.add_argument("--repair", action="store_true", help="put right what can be put right safely")
+    doctor.add_argument("--json", action="store_true", help="one line of JSON each")
+
+
+def run(command: str, given: dict[str, Any]) -> int:
+    """Run a tool and return its exit code. Raises `ConfigError` with all that is wrong with its flags."""
+    files: list[str] = given.pop("files", [])
+    flags: dict[str, list[str]] = {name: values for name, values in given.items() if isinstance(values, list)}
+    if command == "push":
+        from attend.cli.push import run_push
+
+        return run_push(files, flags)
+    if command == "tail":
+        from attend.cli.tail import run_tail
+
+        return run_tail(flags, as_json=given["json"])
+    if command == "scope":
+        from attend.cli.look import run_look
+
+        return run_look(given["name"], flags, as_json=given["json"], watch=given["watch"])
+    from attend.cli.check import run_doctor
+
+    return run_doctor(flags, repair=given["repair"], as_json=given["json"])

@@ -136,13 +136,15 @@ class Draft:
             match effect:
                 case Judge() | Deliver() | Bury():
                     calls.append(effect)
-                case Log(decision, held):
+                case Log(decision, held, account):
                     summary = codec.encode(decision.summary())
-                    self._rows.append(Row(decision.id, summary, codec.encode(decision.window), held))
-                case Keep(window):
-                    self._kept.append(Kept(window.id, codec.encode(window)))
-                case Drop(window, done):
-                    self._dropped.append(Dropped(window, done))
+                    window = codec.encode_window(decision.window, account)
+                    self._rows.append(Row(decision.id, summary, window, held))
+                case Keep(kept):
+                    self._kept.append(Kept(kept.id, codec.encode(kept)))
+                case Drop(id, done, arrival):
+                    told = b"" if arrival is None else codec.encode(arrival)
+                    self._dropped.append(Dropped(id, done, told))
                 case _:
                     self.traces.append(effect)
         return calls

@@ -34,7 +34,7 @@
     dead     ms      when the scope's oldest dead letter died; '0' where it has none, '' leaves it
     rows     int     how many rows follow, each as: id str, summary bytes, window bytes, held '1' or '0'
     keep     int     how many kept windows follow, each as: window bytes
-    drop     int     how many dropped windows follow, each as: done '1' or '0'
+    drop     int     how many dropped windows follow, each as: bytes to keep of how it arrived; '' where it did not
 
   Returns
     {outcome, ...}  one for each write
@@ -85,7 +85,7 @@ local function set_dead(scope, dead_at)
   end
 end
 
-local function drop(window_key, done)
+local function drop(window_key, arrival)
   local stored = redis.call('HMGET', window_key, 'id', 'trimmed', 'win')
   if not stored[3] then
     return
@@ -95,8 +95,8 @@ local function drop(window_key, done)
     return
   end
   redis.call('HDEL', window_key, 'held')
-  if done == '1' then
-    redis.call('HSET', window_key, 'done', '1')
+  if arrival ~= '' then
+    redis.call('HSET', window_key, 'done', arrival)
   end
 end
 

@@ -6,9 +6,12 @@ new `FORMAT`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 
+from attend.core.account import Account, Arrival
 from attend.core.input import Input
 from attend.core.rules import Rules
 from attend.core.state import FORMAT, ScopeState
@@ -27,6 +30,14 @@ class _Format(Struct):
     format: int = FORMAT
 
 
+class _Kept(Window, frozen=True):
+    account: Account | None = None
+
+
+class _Beside(Struct):
+    account: Account | None = None
+
+
 _encoder = msgspec.msgpack.Encoder()
 _states = msgspec.msgpack.Decoder(ScopeState)
 _formats = msgspec.msgpack.Decoder(_Format)
@@ -34,6 +45,8 @@ _entries = msgspec.msgpack.Decoder(tuple[Entry, ...])
 _rules = msgspec.msgpack.Decoder(Rules)
 _summaries = msgspec.msgpack.Decoder(Summary)
 _windows = msgspec.msgpack.Decoder(Window)
+_accounts = msgspec.msgpack.Decoder(_Beside)
+_arrivals = msgspec.msgpack.Decoder(Arrival)
 
 encode = _encoder.encode
 """Any of core's structs as msgpack."""
@@ -72,6 +85,30 @@ def decode_summary(data: bytes) -> Summary:
         return _summaries.decode(data)
     except msgspec.MsgspecError as error:
         raise StateFormatError(f"a decision cannot be read: {error}") from error
+
+
+def encode_window(window: Window, account: Account) -> bytes:
+    """A window with the account of its decision beside it; `decode_window` passes that by."""
+    fields: dict[str, Any] = {name: getattr(window, name) for name in Window.__struct_fields__}
+    return encode(_Kept(**fields, account=account))
+
+
+def decode_account(data: bytes) -> Account | None:
+    """The account kept with a stored window. None where there is none: a dead letter's, or written before there was."""
+    try:
+        return _accounts.decode(data).account
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"an account cannot be read: {error}") from error
+
+
+def decode_arrival(data: bytes) -> Arrival | None:
+    """How a decision arrived. None where nothing was kept about that."""
+    if not data:
+        return None
+    try:
+        return _arrivals.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"an arrival cannot be read: {error}") from error
 
 
 def decode_window(data: bytes) -> Window:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from attend.core.account import Arrival
 from attend.core.effect import Bury, Deliver, Drop
 from attend.core.rules import Rules
 from attend.core.state import ScopeState
@@ -20,11 +21,12 @@ def start_delivery(state: ScopeState, now: int, rules: Rules) -> Moved:
     return replace(with_attempt(state, Lane.DELIVER, attempt), token=token), (call,)
 
 
-def end_delivery(state: ScopeState) -> Moved:
+def end_delivery(state: ScopeState, now: int) -> Moved:
     """The sink took the outbox's head."""
     parcel = state.outbox[0]
     ended = replace(state, outbox=state.outbox[1:])
-    return ended, (Drop(parcel.id, done=True), DecisionDelivered(state.scope, parcel.id))
+    arrival = Arrival(now, parcel.attempt.starts, parcel.attempt.past)
+    return ended, (Drop(parcel.id, True, arrival), DecisionDelivered(state.scope, parcel.id))
 
 
 def start_burial(state: ScopeState, now: int, rules: Rules) -> Moved:
@@ -36,10 +38,10 @@ def start_burial(state: ScopeState, now: int, rules: Rules) -> Moved:
     return replace(with_attempt(state, Lane.BURY, attempt), token=token), (call,)
 
 
-def end_burial(state: ScopeState) -> Moved:
+def end_burial(state: ScopeState, now: int) -> Moved:
     """The handler took the oldest dead letter."""
     dead = state.dead[0]
     return replace(state, dead=state.dead[1:]), (
-        Drop(dead.window, done=True),
+        Drop(dead.window, True, Arrival(now, dead.attempt.starts, dead.attempt.past)),
         DeadLetterTaken(state.scope, dead.id),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from attend.core.account import Account, Arrival
 from attend.core.trace import Trace
 from attend.core.types import Decision, Recent, Route, Stage, Window
 
@@ -47,10 +48,11 @@ class Bury(Struct, frozen=True):
 
 
 class Log(Struct, frozen=True):
-    """Write the decision's row and its window; `held` while an outbox refers to it."""
+    """Write the decision's row, and its window with the account beside; `held` while an outbox refers to it."""
 
     decision: Decision
     held: bool
+    account: Account
 
 
 class Keep(Struct, frozen=True):
@@ -60,10 +62,11 @@ class Keep(Struct, frozen=True):
 
 
 class Drop(Struct, frozen=True):
-    """No lane refers to this window any more; `done` when it reached where it was going."""
+    """No lane refers to this window any more; `done` when it reached where it was going, as `arrival` says."""
 
     window: str
     done: bool
+    arrival: Arrival | None = None
 
 
 Call = Judge | Deliver | Bury

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from attend.core.account import Asked
 from attend.core.rules import Rules
 from attend.core.types import Event, Judgment, Lane, Window
 
@@ -41,11 +42,12 @@ class Ticked(Struct, frozen=True, tag="tick", omit_defaults=True):
 
 
 class Judged(Struct, frozen=True, tag="judged"):
-    """A judge answered the call with this token about this window."""
+    """A judge answered the call with this token about this window. `asked` is for the account of it."""
 
     window: str
     token: int
     judgment: Judgment
+    asked: Asked | None = None
 
 
 class Delivered(Struct, frozen=True, tag="delivered"):

@@ -6,7 +6,8 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from attend.core.attempt import Attempt
+from attend.core.account import Account, Asked, limit_of
+from attend.core.attempt import Attempt, End
 from attend.core.effect import Effect, Log
 from attend.core.input import Failed
 from attend.core.notice import notice_of
@@ -37,19 +38,23 @@ def misread(judgment: Judgment, routes: tuple[Route, ...]) -> str | None:
     return None
 
 
-def take_verdict(state: ScopeState, slot: Slot, judgment: Judgment, now: int, rules: Rules) -> Moved:
+def take_verdict(
+    state: ScopeState, slot: Slot, judgment: Judgment, now: int, rules: Rules, asked: Asked | None = None
+) -> Moved:
     """The slot freed by a verdict. One that cannot be read is a failure of the call."""
     wrong = misread(judgment, offered(slot))
     if wrong is not None:
         return judge_failed(state, slot, Failed(Lane.SETTLE, slot.window.id, 0, wrong), now, rules)
-    return _decide(state, slot, judgment, now, rules)
+    return _decide(state, slot, judgment, now, rules, asked)
 
 
 def judge_failed(state: ScopeState, slot: Slot, failed: Failed, now: int, rules: Rules) -> Moved:
     """A judge call failed: it waits for the ladder's next rung, is decided by rule, or is given up on."""
     if rules.on_judge_down is OnJudgeDown.RULE and _is_down(slot, failed, rules):
         trace = DecidedByRule(state.scope, slot.window.id, failed.message, slot.attempt.starts)
-        state, effects = _decide(state, slot, ruled(slot.window.reason), now, rules, degraded=True)
+        past = slot.attempt.and_then(now, End.FAILED, failed.message)
+        slot = replace(slot, attempt=replace(slot.attempt, past=past))
+        state, effects = _decide(state, slot, ruled(slot.window.reason), now, rules, None, degraded=True)
         return state, (trace, *effects)
     return fail(
         state,
@@ -71,7 +76,14 @@ def _is_down(slot: Slot, failed: Failed, rules: Rules) -> bool:
 
 
 def _decide(
-    state: ScopeState, slot: Slot, judgment: Judgment, now: int, rules: Rules, *, degraded: bool = False
+    state: ScopeState,
+    slot: Slot,
+    judgment: Judgment,
+    now: int,
+    rules: Rules,
+    asked: Asked | None,
+    *,
+    degraded: bool = False,
 ) -> Moved:
     routes, window = offered(slot), slot.window
     probabilities = normalised(judgment.probabilities, routes)
@@ -83,7 +95,8 @@ def _decide(
     recent = (*state.recent, Recent(now, route, window.reason, len(window.events), window.id))
     state = replace(state, slot=None, recent=recent[max(0, len(recent) - rules.recent_count) :])
     if route is Route.WAIT:
-        held = Held(replace(window, waits=window.waits + 1), now + rules.wait_horizon_ms)
+        past = slot.attempt.and_then(now, End.WAIT)
+        held = Held(replace(window, waits=window.waits + 1), now + rules.wait_horizon_ms, past)
         return replace(state, held=held), tuple(effects)
     if not route.is_delivered:
         return state, tuple(effects)
@@ -107,7 +120,16 @@ def _decide(
         degraded=degraded,
         window=window,
     )
-    effects.append(Log(decision, held=rules.sink))
+    account = Account(
+        offered=routes,
+        threshold=rules.act_threshold,
+        limit=limit_of(window.reason, rules),
+        failures=slot.attempt.failures,
+        losses=slot.attempt.losses,
+        past=slot.attempt.past,
+        asked=asked,
+    )
+    effects.append(Log(decision, rules.sink, account))
     if rules.sink:
         parcel = Parcel(decision.id, decision.event_ids, Attempt(now))
         state = replace(state, outbox=(*state.outbox, parcel))

@@ -99,7 +99,7 @@ def settle(
         and settled.waits < rules.max_waits
         and not (held is not None and held.horizon_at <= now)
     )
-    slot = Slot(settled, may_wait, Attempt(now))
+    slot = Slot(settled, may_wait, Attempt(now, past=() if held is None else held.past))
     state = replace(state, open=OpenWindow(), held=None, forced=None, slot=slot)
     traces.append(WindowSettled(state.scope, settled.id, reason, len(events), before is not None))
     state, call = start_judge(state, slot, now, rules)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from attend.core.attempt import Attempt
+from attend.core.attempt import Attempt, Past
 from attend.core.types import Event, Reason, Recent, Stage, Window
 
 FORMAT = 1
@@ -43,10 +43,11 @@ class Forced(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Held(Struct, frozen=True, gc=False, array_like=True):
-    """A window whose verdict was `wait`, until another settles or `horizon_at` comes."""
+    """A window whose verdict was `wait`, until another settles or `horizon_at` comes; `past` are its judge calls."""
 
     window: Window
     horizon_at: int
+    past: tuple[Past, ...] = ()
 
 
 class Slot(Struct, frozen=True, gc=False, array_like=True):

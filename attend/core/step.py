@@ -92,7 +92,7 @@ def step(state: ScopeState, input: Input, now: int, rules: Rules) -> Step:
         case Judged():
             moved = _judged(state, input, now, rules)
         case Delivered():
-            moved = _delivered(state, input)
+            moved = _delivered(state, input, now)
         case Failed() | Lost() | Released():
             moved = _ended(state, input, now, rules)
         case DeadRetried():
@@ -201,16 +201,16 @@ def _judged(state: ScopeState, judged: Judged, now: int, rules: Rules) -> Moved:
     slot = state.slot
     if slot is None or slot.window.id != judged.window or slot.attempt.token != judged.token:
         return state, (StaleRefused(state.scope, Lane.SETTLE, judged.window),)
-    return take_verdict(state, slot, judged.judgment, now, rules)
+    return take_verdict(state, slot, judged.judgment, now, rules, judged.asked)
 
 
-def _delivered(state: ScopeState, delivered: Delivered) -> Moved:
+def _delivered(state: ScopeState, delivered: Delivered, now: int) -> Moved:
     # It has arrived, whoever holds the lease by now: no token is asked for.
     # A judge call ends with a verdict and is never delivered.
     work = None if delivered.lane is Lane.SETTLE else work_of(state, delivered.lane)
     if work is None or work.id != delivered.id:
         return state, (StaleRefused(state.scope, delivered.lane, delivered.id),)
-    return end_delivery(state) if delivered.lane is Lane.DELIVER else end_burial(state)
+    return end_delivery(state, now) if delivered.lane is Lane.DELIVER else end_burial(state, now)
 
 
 def _ended(state: ScopeState, ended: Failed | Lost | Released, now: int, rules: Rules) -> Moved:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from attend.core.attempt import LOSSES_UNTIL_DEAD, Attempt, loss_backoff
+from attend.core.attempt import LOSSES_UNTIL_DEAD, Attempt, End, Past, loss_backoff
 from attend.core.effect import Effect, Keep
 from attend.core.rules import Rules
 from attend.core.state import Dead, ScopeState, Slot
@@ -66,10 +66,10 @@ def fail(
     if lane is Lane.BURY:
         backoff_ms = min(first_rung_ms(rules) << min(failures, 30), rules.dead_letter_backoff_max_ms)
     elif permanent or failures >= len(rules.retry_backoff_ms):
-        return _give_up(state, lane, message, now)
+        return _give_up(state, lane, End.FAILED, message, now)
     else:
         backoff_ms = rules.retry_backoff_ms[failures]
-    attempt = work.attempt.fail(now + max(backoff_ms, retry_after_ms))
+    attempt = work.attempt.fail(now + max(backoff_ms, retry_after_ms), now, message)
     trace = CallRetried(state.scope, lane, work.id, message, attempt.due_at, False)
     return with_attempt(state, lane, attempt), (trace,)
 
@@ -80,9 +80,9 @@ def lose(state: ScopeState, lane: Lane, now: int, rules: Rules) -> Moved:
     losses = work.attempt.losses + 1
     if losses >= LOSSES_UNTIL_DEAD and lane is not Lane.BURY:
         message = f"its {_CALLS[lane]} was lost {losses} times: each time the worker that made it went away"
-        return _give_up(state, lane, message, now)
+        return _give_up(state, lane, End.LOST, message, now)
     backoff_ms = loss_backoff(work.id, min(losses, 30), first_rung_ms(rules))
-    attempt = work.attempt.lose(now + min(backoff_ms, rules.dead_letter_backoff_max_ms))
+    attempt = work.attempt.lose(now + min(backoff_ms, rules.dead_letter_backoff_max_ms), now)
     message = f"the worker that made the {_CALLS[lane]} went away"
     trace = CallRetried(state.scope, lane, work.id, message, attempt.due_at, True)
     return with_attempt(state, lane, attempt), (trace,)
@@ -99,22 +99,32 @@ def _present(state: ScopeState, lane: Lane) -> Work:
     return work
 
 
-def _give_up(state: ScopeState, lane: Lane, message: str, now: int) -> Moved:
+def _give_up(state: ScopeState, lane: Lane, end: End, message: str, now: int) -> Moved:
     effects: tuple[Effect, ...] = ()
     if lane is Lane.SETTLE:
         assert state.slot is not None
         window, starts = state.slot.window, state.slot.attempt.starts
-        dead = _dead(window.id, window.event_ids, Stage.JUDGE, message, starts, now)
+        past = state.slot.attempt.and_then(now, end, message)
+        dead = _dead(window.id, window.event_ids, Stage.JUDGE, message, starts, now, past)
         state = replace(state, slot=None)
         # A decision's window is stored already; one that never got a verdict is stored for its dead letter.
         effects = (Keep(window),)
     else:
         parcel = state.outbox[0]
-        dead = _dead(parcel.id, parcel.event_ids, Stage.SINK, message, parcel.attempt.starts, now)
+        past = parcel.attempt.and_then(now, end, message)
+        dead = _dead(parcel.id, parcel.event_ids, Stage.SINK, message, parcel.attempt.starts, now, past)
         state = replace(state, outbox=state.outbox[1:])
     trace = DeadLettered(state.scope, dead.id, dead.stage, message, dead.starts)
     return replace(state, dead=(*state.dead, dead)), (*effects, trace)
 
 
-def _dead(window: str, event_ids: tuple[str, ...], stage: Stage, message: str, starts: int, now: int) -> Dead:
-    return Dead(letter_id(window), window, event_ids, stage, message, starts, now, Attempt(now))
+def _dead(
+    window: str,
+    event_ids: tuple[str, ...],
+    stage: Stage,
+    message: str,
+    starts: int,
+    now: int,
+    past: tuple[Past, ...],
+) -> Dead:
+    return Dead(letter_id(window), window, event_ids, stage, message, starts, now, Attempt(now, past=past))

@@ -44,10 +44,11 @@ class Kept(Struct, frozen=True):
 
 
 class Dropped(Struct, frozen=True):
-    """A window that no lane of its scope refers to any more; `done` when it arrived."""
+    """A window that no lane of its scope refers to any more; `done` when it arrived, with what to keep of that."""
 
     id: str
     done: bool
+    arrival: bytes = b""
 
 
 class Write(Struct, frozen=True, gc=False, kw_only=True):
@@ -121,11 +122,12 @@ class Claimed(Struct, frozen=True):
 
 
 class StoredWindow(Struct, frozen=True):
-    """A window as kept: `summary` is None for a dead letter's, `done` once its decision arrived at the sink."""
+    """A window as kept: `summary` is None for a dead letter's, `done` once it arrived, `arrival` what was kept of that."""
 
     window: bytes
     summary: bytes | None
     done: bool
+    arrival: bytes = b""
 
 
 class Position(Struct, frozen=True, order=True):

@@ -17,6 +17,7 @@ class _Window(Struct):
     row: LogRow | None = None
     held: bool = False
     done: bool = False
+    arrival: bytes = b""
     trimmed: bool = False
 
 
@@ -60,7 +61,8 @@ class MemoryLog:
         if stored is None:
             return
         stored.held = False
-        stored.done = stored.done or dropped.done
+        if dropped.done:
+            stored.done, stored.arrival = True, dropped.arrival
         if stored.trimmed or stored.row is None:
             del self._windows[dropped.id]
 
@@ -74,7 +76,8 @@ class MemoryLog:
         stored = self._windows.get(window_id)
         if stored is None:
             return None
-        return StoredWindow(stored.window, None if stored.row is None else stored.row.summary, stored.done)
+        summary = None if stored.row is None else stored.row.summary
+        return StoredWindow(stored.window, summary, stored.done, stored.arrival)
 
     async def end(self) -> Position:
         """The position after the newest row."""

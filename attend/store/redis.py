@@ -24,6 +24,9 @@ GROUP_WRITES = 256
 LOAD_SCOPES = 64
 """Scopes that one call of `load` asks for: each may be a whole snapshot."""
 
+DONE = b"1"
+"""What is kept of an arrival that nothing was told of."""
+
 _OUTCOMES = {1: Outcome.OK, 2: Outcome.CONFLICT, 3: Outcome.LOST, 4: Outcome.BAD}
 _logger = logging.getLogger("attend.store")
 
@@ -113,7 +116,7 @@ class RedisStore:
             for row in write.rows:
                 arguments += (row.id, row.summary, row.window, int(row.held))
             arguments += [kept.window for kept in write.keep]
-            arguments += [int(dropped.done) for dropped in write.drop]
+            arguments += [(dropped.arrival or DONE) if dropped.done else b"" for dropped in write.drop]
         return keys, arguments
 
     async def load(self, scopes: Sequence[tuple[str, str]]) -> list[Loaded]:
@@ -151,7 +154,9 @@ class RedisStore:
         window, summary, done = await self._link.call(
             "HMGET", self._keys.window(window_id), "win", "sum", "done"
         )
-        return None if window is None else StoredWindow(window, summary, done is not None)
+        if window is None:
+            return None
+        return StoredWindow(window, summary, done is not None, b"" if done in (None, DONE) else done)
 
     async def register(self, digest: str, rules: bytes) -> int:
         """Keep rules by their digest and return their generation."""

@@ -22,7 +22,7 @@ class Crash(StrEnum):
 class CrashingStore:
     """Another store, seen by one process that crashes at its `at`-th commit, counted from 1.
 
-    Once `dead`, nothing it is asked reaches the other store: the process that has it is gone.
+    Once `gone`, nothing it is asked reaches the other store: the process that has it is gone.
     """
 
     def __init__(self, store: ScopeStore, at: int | None = None, crash: Crash = Crash.BEFORE) -> None:
@@ -30,7 +30,7 @@ class CrashingStore:
         self._at = at
         self._crash = crash
         self.commits = 0
-        self.dead = False
+        self.gone = False
 
     @property
     def log(self) -> DecisionLog:
@@ -56,7 +56,7 @@ class CrashingStore:
             return await self._store.commit(writes)
         if self._crash is not Crash.BEFORE:
             await self._store.commit(writes)
-        self.dead = self._crash is not Crash.REPLY_LOST
+        self.gone = self._crash is not Crash.REPLY_LOST
         raise StoreUnavailableError(f"crashed {self._crash} commit {self._at}")
 
     async def load(self, scopes: Sequence[tuple[str, str]]) -> list[Loaded]:
@@ -115,5 +115,5 @@ class CrashingStore:
         return await self._store.remove(scope, version)
 
     def _alive(self) -> None:
-        if self.dead:
+        if self.gone:
             raise StoreUnavailableError("this process is gone")

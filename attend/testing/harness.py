@@ -111,7 +111,7 @@ class Harness:
 
     async def _alive(self) -> Engine:
         """The process, started again where it is gone."""
-        if self._store.dead:
+        if self._store.gone:
             self._crashed = True
             await self._stop()
             self._store = CrashingStore(self._bottom)
@@ -139,7 +139,7 @@ class Harness:
         while left:
             engine = await self._alive()
             applying = asyncio.create_task(engine.apply_many(left))
-            while not applying.done() and not self._store.dead:
+            while not applying.done() and not self._store.gone:
                 await asyncio.wait((applying,), timeout=0.005)
             if not applying.done():
                 applying.cancel()
@@ -182,7 +182,7 @@ class Harness:
             assert self._runner is not None
             due_at = await self._next_due()
             busy = self._runner.runs > 0 or (due_at is not None and due_at <= self._clock.now())
-            quiet = 0 if busy or self._store.dead else quiet + 1
+            quiet = 0 if busy or self._store.gone else quiet + 1
             await asyncio.sleep(0.001)
 
     async def _in_hand(self) -> bool:

@@ -66,6 +66,15 @@ async def a_dropped_window_that_arrived_is_done(store: ScopeStore) -> None:
 
 
 @suite.case
+async def a_window_keeps_what_is_told_of_its_arrival(store: ScopeStore) -> None:
+    one = await committed(store, rows=(row("a", held=True), row("b", held=True)))
+    told = bytes(range(256))
+    await committed(store, expected=one, drop=(Dropped("a", True, told), Dropped("b", False, b"not yet")))
+    assert await store.window("a") == StoredWindow(b"window of a", b"summary of a", True, told)
+    assert await store.window("b") == StoredWindow(b"window of b", b"summary of b", False)
+
+
+@suite.case
 async def dropping_what_was_never_kept_does_nothing(store: ScopeStore) -> None:
     await committed(store, drop=(Dropped("a", True),))
     assert await store.window("a") is None

@@ -64,7 +64,7 @@ async def _run(settings: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    app = from_settings(settings)
+    app = from_settings(settings, asks=False)
     try:
         server = server_of(settings, app)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, Self
@@ -12,7 +13,7 @@ from attend.configured import dead_letter_of, references, rules_of, sink_of, sto
 from attend.core.event import NewEvent, check_id, check_scope
 from attend.core.input import Ended, Flushed, Pushed
 from attend.core.kinds import Kinds
-from attend.core.rules import Rules
+from attend.core.rules import OnJudgeDown, Rules
 from attend.core.step import Settling, Taken
 from attend.core.types import DeadLetter, Decision, Event, Kind
 from attend.engine import Applied, Engine
@@ -37,7 +38,8 @@ class Attend:
     `kind` maps event names (or globs) to kinds, or is a function from a `NewEvent` to one. `sink` is an object
     with `deliver`, such as `routes(...)` makes, or `"log"`; without one decisions are only logged. `dead_letter`
     is called with each window that was given up on; without one they are kept. `settle` overrides the defaults of
-    `Rules`. `context` gives the judge facts, `capture` images. `observe` is told of every trace. Give every
+    `Rules`. `guidance`, `predicates` and `context` tell the judge more, `capture` gives it pictures. Where the judge
+    stays down, `on_judge_down="rule"` has windows decided by rule. `observe` is told of every trace. Give every
     process that shares a store the same `kind`, `judge` and `settle`.
 
     Raises `ConfigError` with everything that is wrong.
@@ -55,6 +57,7 @@ class Attend:
         settle: Mapping[str, Any] | Rules | None = None,
         act_threshold: float | None = None,
         window_share: float = 0.5,
+        on_judge_down: Literal["dead-letter", "rule"] | None = None,
         guidance: str | None = None,
         predicates: Mapping[str, str] | None = None,
         context: Context | None = None,
@@ -78,6 +81,7 @@ class Attend:
             window_share=window_share,
             sink=found_sink is not None,
             dead_letter=handler is not None,
+            on_judge_down=on_judge_down,
         )
         self.calls = Calls(
             judge=judge,
@@ -100,10 +104,15 @@ class Attend:
         await self.engine.start()
 
     async def close(self) -> None:
-        """Let go of the store. Idempotent."""
-        await self.feed.close()
-        await self.engine.close()
-        await self.store.close()
+        """Let go of the judge's connections and of the store. Idempotent."""
+        try:
+            close = getattr(self.calls.judge, "aclose", None)
+            if close is not None:
+                await close()
+        finally:
+            await self.feed.close()
+            await self.engine.close()
+            await self.store.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -231,14 +240,16 @@ def from_settings(
     *,
     observe: Observer | None = None,
     isolation: Isolation | None = None,
+    asks: bool = True,
 ) -> Attend:
     """What a deployment's settings describe, on its store or the one given.
 
-    Without either it is in memory. Raises `ConfigError` with what cannot be found or used.
+    Without either it is in memory. A hosted judge's key is looked for in the environment too; a process that only
+    steps scopes, and never `asks` the judge, needs none. Raises `ConfigError` with what cannot be found or used.
     """
     if store is None and settings.store not in (None, "memory"):
         store = store_at(settings.store or "", settings.prefix)
-    found = references(settings)
+    found = references(settings, os.environ, asks=asks)
     return Attend(
         store=store,
         kind=settings.kinds,
@@ -248,6 +259,10 @@ def from_settings(
         dead_letter=found["dead_letter"],
         settle=settings.settle,
         act_threshold=settings.act_threshold,
+        window_share=settings.window_share,
+        on_judge_down=OnJudgeDown(settings.on_judge_down).value,
+        guidance=settings.guidance,
+        predicates=settings.predicates,
         observe=observe,
         slots=settings.concurrency,
         # What is left of the shutdown's grace is for handing leases back.

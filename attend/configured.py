@@ -12,11 +12,14 @@ from typing import Any, cast
 
 import msgspec
 
-from attend.core.rules import Rules, window_budget
+from attend.core.rules import OnJudgeDown, Rules, window_budget
 from attend.core.types import DeadLetter, Decision
 from attend.errors import ConfigError
 from attend.judges.base import Judge
+from attend.judges.budget import budget_of
+from attend.judges.cascade import cascade
 from attend.judges.rule import rule
+from attend.option import HOSTED
 from attend.settings import Settings
 from attend.sinks.base import DeadLetterHandler, Sink
 from attend.sinks.log import LogSink, log_dead_letter
@@ -73,23 +76,26 @@ def rules_of(
     window_share: float,
     sink: bool,
     dead_letter: bool,
+    on_judge_down: str | None = None,
 ) -> Rules:
     """The rules that settings add up to.
 
-    A judge that declares `context_tokens` bounds windows, unless `max_window_bytes` is given. Raises
+    A judge that declares a budget bounds windows to `window_share` of it, unless `max_window_bytes` is given. Raises
     `ConfigError` with every problem.
     """
     if isinstance(settle, Rules):
         rules = settle
+        sized = rules.max_window_bytes != Rules().max_window_bytes
     else:
         given = dict(settle or {})
-        problems = [
+        sized = "max_window_bytes" in given
+        unknown = [
             f"settle has no {name!r}; it has {', '.join(Rules.__struct_fields__)}"
             for name in given
             if name not in Rules.__struct_fields__
         ]
-        if problems:
-            raise ConfigError(*problems)
+        if unknown:
+            raise ConfigError(*unknown)
         try:
             rules = msgspec.convert(given, Rules)
         except msgspec.ValidationError as error:
@@ -97,23 +103,44 @@ def rules_of(
     changes: dict[str, Any] = {"sink": sink or rules.sink, "dead_letter": dead_letter or rules.dead_letter}
     if act_threshold is not None:
         changes["act_threshold"] = act_threshold
-    tokens = getattr(judge, "context_tokens", None)
-    if tokens is not None and rules.max_window_bytes == Rules().max_window_bytes:
-        changes["max_window_bytes"] = window_budget(tokens, window_share=window_share)
+    problems: list[str] = []
+    if on_judge_down in {None, *OnJudgeDown}:
+        changes["on_judge_down"] = OnJudgeDown(on_judge_down or rules.on_judge_down)
+    else:
+        problems.append(f"on_judge_down is {on_judge_down!r}, it must be one of {', '.join(OnJudgeDown)}")
+    budget = budget_of(judge)
+    if not 0 < window_share <= 1:
+        problems.append(f"window_share is {window_share}, it must be above 0 and at most 1")
+    elif budget is not None and budget.context_tokens is not None and not sized:
+        changes["max_window_bytes"] = window_budget(
+            budget.context_tokens,
+            reserved_tokens=budget.reserved_tokens,
+            window_share=window_share,
+            bytes_per_token=budget.bytes_per_token,
+        )
     rules = msgspec.structs.replace(rules, **changes)
-    if problems := rules.problems():
+    problems += rules.problems()
+    if problems:
         raise ConfigError(*problems)
     return rules
 
 
-def references(settings: Settings) -> dict[str, Any]:
-    """What `judge`, `sink` and `dead_letter` name. Raises `ConfigError` with every name that leads nowhere."""
+def references(settings: Settings, environ: Mapping[str, str], *, asks: bool = True) -> dict[str, Any]:
+    """What `judge`, `sink` and `dead_letter` name.
+
+    A hosted judge has its key from the settings or from `environ`; a process that never asks one needs none.
+    Raises `ConfigError` with every name that leads nowhere, and with what a judge lacks.
+    """
     problems: list[str] = []
     found: dict[str, Any] = {}
-    for what in ("judge", "sink", "dead_letter"):
+    try:
+        found["judge"] = judge_of(settings, environ, asks=asks)
+    except ConfigError as error:
+        problems += error.problems
+    for what in ("sink", "dead_letter"):
         reference: str | None = getattr(settings, what)
         if reference is None or ":" not in reference:
-            found[what] = rule if reference == "rule" else reference
+            found[what] = reference
             continue
         try:
             found[what] = named(f"--{what.replace('_', '-')}", reference)
@@ -124,9 +151,37 @@ def references(settings: Settings) -> dict[str, Any]:
     return found
 
 
-def judge_named(reference: str) -> Judge:
-    """`rule`, or a judge as `module:name`. Raises `ConfigError`."""
-    return rule if reference == "rule" else cast("Judge", named("--judge", reference))
+def judge_of(settings: Settings, environ: Mapping[str, str], *, asks: bool = True) -> Judge:
+    """The judge that settings describe. Raises `ConfigError`."""
+    problems: list[str] = []
+    judges: list[Judge] = []
+    for name in settings.judge.split(","):
+        try:
+            judges.append(_judge(name, settings, environ, asks))
+        except ConfigError as error:
+            problems += [each if each.startswith("--") else f"--judge: {each}" for each in error.problems]
+    if problems:
+        raise ConfigError(*problems)
+    return judges[0] if len(judges) == 1 else cascade(*judges, below=settings.judge_below)
+
+
+def _judge(name: str, settings: Settings, environ: Mapping[str, str], asks: bool) -> Judge:
+    if name == "rule":
+        return rule
+    if name not in HOSTED:
+        return cast("Judge", named("--judge", name))
+    # It takes an HTTP client along, which whoever asks no server does without.
+    from attend.judges.named import hosted_judge
+
+    key = settings.judge_key or environ.get("ATTEND_JUDGE_KEY") or ("" if asks else "none")
+    return hosted_judge(
+        name,
+        {**environ, "ATTEND_JUDGE_KEY": key},
+        model=settings.judge_model,
+        url=settings.judge_url,
+        criteria=settings.criteria,
+        context_tokens=settings.judge_context_tokens,
+    )
 
 
 def named(place: str, reference: str) -> Any:

@@ -107,6 +107,13 @@ class JudgeRejectedError(JudgeError, PermanentError):
     """Raised when a judge's server turns the request down for good: a wrong key, no quota, an unknown model."""
 
 
+def is_down(error: BaseException) -> bool:
+    """Whether a judge could not be asked at all: it was turned down for good, and not for what is in the window."""
+    return isinstance(error, JudgeRejectedError) and not isinstance(
+        error, ContextLengthError | ImagesRejectedError
+    )
+
+
 class ContextLengthError(JudgeRejectedError):
     """Raised when a window is too long for the model. A hosted judge halves the window once before it gives up."""
 

@@ -12,7 +12,7 @@ import sys
 import threading
 
 from attend.app import Attend, from_settings
-from attend.errors import PermanentError
+from attend.errors import PermanentError, is_down
 from attend.settings import Settings
 from attend.store.memory import MemoryStore
 from attend.workers.message import LENGTH, READY, Answered, AskJudge, AskSink, Raised, framed, read_ask
@@ -44,7 +44,10 @@ async def _answer(app: Attend, ask: AskJudge | AskSink) -> Answered | Raised:
     except Exception as error:  # noqa: BLE001 - whatever it is, the worker is to hear of it
         after = getattr(error, "retry_after_ms", None)
         retry_after_ms = int(after) if isinstance(after, (int, float)) and after > 0 else 0
-        return Raised(str(error) or type(error).__name__, isinstance(error, PermanentError), retry_after_ms)
+        message, permanent = str(error) or type(error).__name__, isinstance(error, PermanentError)
+        return Raised(message, permanent, retry_after_ms, is_down(error))
+    finally:
+        await app.close()
 
 
 def _read(size: int) -> bytes:

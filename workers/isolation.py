@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 
 from attend.call import CallLostError
 from attend.core.types import Decision, Judgment
-from attend.errors import PermanentError
+from attend.errors import JudgeRejectedError, PermanentError
 from attend.judges.base import JudgeInput
 from attend.settings import Settings
 from attend.workers.message import LENGTH, READY, Answered, AskJudge, AskSink, Raised, framed, read_answer
@@ -85,6 +85,8 @@ async def _ask(child: Process, ask: AskJudge | AskSink, timeout_ms: int | None) 
         code = await child.wait()
         raise CallLostError(f"the child process that made the call ended with code {code}") from error
     if isinstance(answer, Raised):
+        if answer.down:
+            raise JudgeRejectedError(answer.message)
         if answer.permanent:
             raise PermanentError(answer.message)
         raise ChildError(answer.message, answer.retry_after_ms)

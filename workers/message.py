@@ -35,11 +35,12 @@ class Answered(Struct, frozen=True, tag="answered"):
 
 
 class Raised(Struct, frozen=True, tag="raised"):
-    """The call raised."""
+    """The call raised. `down` says that the judge cannot be asked at all."""
 
     message: str
     permanent: bool
     retry_after_ms: int = 0
+    down: bool = False
 
 
 _encoder = msgspec.msgpack.Encoder()

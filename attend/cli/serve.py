@@ -37,7 +37,7 @@ def run_serve(settings: Settings) -> int:
 
     Raises `ConfigError` for what cannot be served, before anything is started where that can be known.
     """
-    references(settings)
+    references(settings, os.environ)
     return asyncio.run(_serve(settings))
 
 

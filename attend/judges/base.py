@@ -41,7 +41,8 @@ class Judge(Protocol):
     It may be called again for the same window: after it raised, and after its process died. What it raises is a
     failure and is retried with backoff, as are a route that was not offered and a call over its time; raise
     `PermanentError` where trying again cannot help. An error's `retry_after_ms`, where it has one, is the least
-    wait before the next try. A judge that has a `context_tokens` attribute bounds the windows it is given by it.
+    wait before the next try. A judge that has a `context_tokens` attribute bounds the windows it is given by it, one
+    that has an `aclose` method is closed with it.
     """
 
     async def __call__(self, input: JudgeInput, /) -> Judgment:

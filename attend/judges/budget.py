@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -42,6 +42,15 @@ class Budget(Struct, frozen=True):
             return None
         reserved = min(self.reserved_tokens, self.context_tokens // 4)
         return max(0, (self.context_tokens - reserved - taken_tokens) * self.bytes_per_token - taken_bytes)
+
+
+def budget_of(judge: object) -> Budget | None:
+    """What a judge declares: its `budget`, or its `context_tokens` at the usual rates; None where it says nothing."""
+    declared: Any = getattr(judge, "budget", None)
+    if isinstance(declared, Budget):
+        return declared if declared.context_tokens is not None else None
+    tokens: Any = getattr(judge, "context_tokens", None)
+    return None if tokens is None else Budget(tokens)
 
 
 class Weighed(Protocol):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from attend.core.threshold import normalised
 from attend.core.types import Judgment
 from attend.errors import ConfigError
 from attend.judges.base import Judge, JudgeInput
+from attend.judges.budget import Budget, budget_of
 
 
 class Cascade:
@@ -16,9 +15,11 @@ class Cascade:
     def __init__(self, judges: tuple[Judge, ...], below: float) -> None:
         self._judges = judges
         self._below = below
-        declared: list[Any] = [getattr(judge, "context_tokens", None) for judge in judges]
-        self.context_tokens: int | None = min((each for each in declared if each is not None), default=None)
+        declared: list[Budget] = [each for each in map(budget_of, judges) if each is not None]
+        self.budget: Budget | None = min(declared, default=None, key=lambda each: each.room(0, 0) or 0)
         """The smallest that any of its judges declares: a window must fit whichever it comes to."""
+        self.context_tokens = None if self.budget is None else self.budget.context_tokens
+        """What that one reads, in tokens; None where nobody said."""
 
     def __repr__(self) -> str:
         return f"<cascade of {len(self._judges)} judges, below {self._below}>"

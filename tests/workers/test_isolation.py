@@ -12,7 +12,7 @@ import pytest
 
 from attend.call import CallLostError
 from attend.core.types import Decision, Event, Judgment, Kind, Reason, Route, Window
-from attend.errors import PermanentError
+from attend.errors import JudgeRejectedError, PermanentError
 from attend.judges.base import JudgeInput
 from attend.settings import Settings
 from attend.workers.isolation import ChildError, ChildProcesses
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 CODE = """
     import asyncio, os
-    from attend import Judgment, PermanentError, rule
+    from attend import JudgeRejectedError, Judgment, PermanentError, rule
 
     class Busy(Exception):
         retry_after_ms = 1234
@@ -30,6 +30,7 @@ CODE = """
         print("noise on stdout")
         match input.scope:
             case "permanent": raise PermanentError("no")
+            case "keyless": raise JudgeRejectedError("no key")
             case "busy": raise Busy("later")
             case "dies": os._exit(9)
             case "hangs": await asyncio.sleep(600)
@@ -63,10 +64,12 @@ def asked(scope: str) -> JudgeInput:
 
 
 async def test_a_child_judges(children: ChildProcesses) -> None:
-    assert await children.judge(asked("s"), 60_000) == Judgment("interrupt", judge="rule")
+    assert await children.judge(asked("s"), 60_000) == Judgment("interrupt", confidence=1.0, judge="rule")
 
 
 async def test_what_the_judge_raises_comes_back(children: ChildProcesses) -> None:
+    with pytest.raises(JudgeRejectedError, match="no key"):
+        await children.judge(asked("keyless"), 60_000)
     with pytest.raises(PermanentError, match="no"):
         await children.judge(asked("permanent"), 60_000)
     with pytest.raises(ChildError, match="later") as raised:

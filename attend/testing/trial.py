@@ -15,6 +15,10 @@ from attend.testing.clock import FakeClock
 from attend.testing.script import Answer, RecordingSink, ScriptedJudge, scripted_judge
 
 
+SLOTS = 4096
+"""Runs in hand at once: more than ever come due at one instant, since a lane that is full looks again in real time."""
+
+
 class Trial:
     """An `Attend` that runs, and all that a test looks at.
 
@@ -59,7 +63,7 @@ async def trial(
     judge, sink = scripted_judge(answers), RecordingSink()
     letters: list[DeadLetter] = []
     given: dict[str, Any] = {"judge": judge, "sink": sink, "dead_letter": letters.append, "clock": time}
-    app = Attend(**{**given, "grace_ms": 0, **options})
+    app = Attend(**{**given, "grace_ms": 0, "slots": SLOTS, **options})
     await app.start()
     running = asyncio.create_task(app.run())
     try:

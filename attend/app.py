@@ -21,6 +21,7 @@ from attend.errors import EventError, OutboxFullError
 from attend.feed import Feed
 from attend.judges.base import Judge
 from attend.judges.rule import rule
+from attend.letters import Letters
 from attend.runner import SLOTS, Runner
 from attend.settings import Settings
 from attend.sinks.base import Sink
@@ -97,6 +98,7 @@ class Attend:
         self._grace_ms = grace_ms
         self.engine = Engine(self.store, self.rules, self.clock, observe, patience_ms=patience_ms)
         self.feed = Feed(self.store.log, self.clock)
+        self.letters = Letters(self.engine)
         self._sources = Sources(self.engine)
 
     async def start(self) -> None:

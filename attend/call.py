@@ -15,20 +15,18 @@ from attend.core import codec
 from attend.core.effect import Bury, Call, Deliver
 from attend.core.effect import Judge as JudgeCall
 from attend.core.input import Delivered, Failed, Judged, Lost, Released
-from attend.core.notice import notice_of
 from attend.core.rules import Rules
-from attend.core.types import DeadLetter, Decision, Judgment, Lane, Reason, Summary, Window
-from attend.errors import AttendError, PermanentError, StoreUnavailableError, is_down
+from attend.core.types import Decision, Judgment, Lane
+from attend.errors import AttendError, PermanentError, StoreUnavailableError
 from attend.judges.base import Judge, JudgeImage, JudgeInput
+from attend.kept import decision_of, letter_of
 from attend.link import Link
 from attend.sinks.base import DeadLetterHandler, Sink
 from attend.store.base import ScopeStore, StoredWindow
 from attend.trace import CaptureFailed, Observer
 
 MESSAGE_CHARS = 500
-LONGEST_RETRY_AFTER_MS = 86_400_000
-"""A day: who asks for a longer wait is taken to have meant that."""
-
+LONGEST_RETRY_AFTER_MS = 3_600_000
 LEASE_MARGIN_MS = 250
 """A delivery ends this much before its lease, so that what came of it is committed within it."""
 
@@ -144,11 +142,11 @@ class Caller:
         if sink is None:
             raise StoreUnavailableError("this process has no sink")
         stored = await self._window(call.id, call.leased_until)
-        if stored is None or stored.summary is None:
+        decision = None if stored is None else decision_of(stored)
+        if stored is None or decision is None:
             raise PermanentError("its window is no longer stored")
         if stored.done:
             return
-        decision = _decision(stored, stored.summary)
         if call.suspect and self.calls.isolation is not None:
             delivery = self.calls.isolation.deliver(decision)
         else:
@@ -162,21 +160,8 @@ class Caller:
         stored = await self._window(call.window, call.leased_until)
         if stored is not None and stored.done:
             return
-        letter = DeadLetter(
-            id=call.id,
-            scope=scope,
-            stage=call.stage,
-            message=call.message,
-            starts=call.starts,
-            at=call.at,
-            # A letter is handed over also when its window is gone: nobody else will hear of it.
-            window=Window(scope, (), Reason.FORCED, call.at, gap=True)
-            if stored is None
-            else codec.decode_window(stored.window),
-            decision=_decision(stored, stored.summary)
-            if stored is not None and stored.summary is not None
-            else None,
-        )
+        # A letter is handed over also when its window is gone: nobody else will hear of it.
+        letter = letter_of(scope, call.id, call.stage, call.message, call.starts, call.at, stored)
         await self._within(self._left(call), "the dead-letter handler", handler(letter))
 
     def _left(self, call: Deliver | Bury) -> float:
@@ -275,15 +260,6 @@ def _read(answer: object) -> Judgment:
         raise TypeError(f"the judge's answer cannot be read: {error}") from error
 
 
-def _decision(stored: StoredWindow, summary: bytes) -> Decision:
-    row = codec.decode_summary(summary)
-    window = codec.decode_window(stored.window)
-    fields: dict[str, Any] = {name: getattr(row, name) for name in Summary.__struct_fields__}
-    # A row's notice is cut to a bound, a sink gets all of it.
-    fields["notice"] = notice_of(window, row.route)
-    return Decision(**fields, window=window)
-
-
 def _failed(lane: Lane, id: str, token: int, error: Exception) -> Failed:
     after = getattr(error, "retry_after_ms", None)
     retry_after_ms = int(after) if isinstance(after, (int, float)) and after > 0 else 0
@@ -293,7 +269,6 @@ def _failed(lane: Lane, id: str, token: int, error: Exception) -> Failed:
         token,
         _message(error),
         permanent=isinstance(error, PermanentError),
-        down=is_down(error),
         retry_after_ms=min(retry_after_ms, LONGEST_RETRY_AFTER_MS),
     )
 

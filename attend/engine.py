@@ -28,7 +28,8 @@ class Engine:
     `patience_ms` is how long a caller waits while the store is away before `StoreUnavailableError`; a patient
     one waits until it is cancelled. `max_states` and `max_state_bytes` bound the states kept in memory. `quiet_ms`
     is how long expired leases are let be after connecting; 2 s where it is left out, and none for a store in
-    memory.
+    memory. One that does not `register` its rules leaves every scope to those it has: for tools that look at a
+    store that others serve.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Engine:
         *,
         patience_ms: int = 5000,
         quiet_ms: int | None = None,
+        register: bool = True,
         max_states: int = 131_072,
         max_state_bytes: int = 512 * 1024 * 1024,
     ) -> None:
@@ -49,12 +51,14 @@ class Engine:
         self.book = RuleBook(store, rules)
         self.link = Link(store, clock, self.observe, quiet_ms=quiet_ms)
         self._patience_ms = patience_ms
+        self._registers = register
         self._cache = Cache(max_states, max_state_bytes)
         self._committer = Committer(store, clock, self.book, self.link, self._cache, self.observe)
         self._started = False
         self._starting = asyncio.Lock()
         self._chores: set[asyncio.Future[None]] = set()
-        self.link.on_back.append(self._came_back)
+        if register:
+            self.link.on_back.append(self._came_back)
 
     async def start(self) -> None:
         """Open the store, set the clock by it, register the rules. Idempotent.
@@ -65,7 +69,8 @@ class Engine:
             if self._started:
                 return
             await self.store.open()
-            await self.book.register()
+            if self._registers:
+                await self.book.register()
             await self.link.start()
             self._committer.open()
             self._started = True

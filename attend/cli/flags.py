@@ -104,5 +104,7 @@ TAIL = (
 )
 
 
+DEAD = (Option("scope", _text, "only the dead letters of this scope", "all"),)
+
 STORE = tuple(each for each in OPTIONS if each.name in ("store", "data", "prefix"))
-"""How `attend doctor` finds the store."""
+"""How `attend doctor` and `attend dead` find the store."""

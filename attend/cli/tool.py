@@ -6,18 +6,30 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attend.cli.flags import PUSH, REMOTE, STORE, TAIL
+from attend.cli.flags import DEAD, PUSH, REMOTE, STORE, TAIL
 from attend.option import Option
 
-TOOLS = ("push", "tail", "scope", "doctor")
+TOOLS = ("push", "tail", "scope", "doctor", "dead")
 SHORT = {"count": "-n"}
+
+DEAD_ABOUT = "list, show, retry or drop what no judge or sink could take"
+DEAD_ACTS = {
+    "list": "list dead letters, longest dead first",
+    "show": "show a dead letter with its events",
+    "retry": "try dead letters again, from the stage that gave up on them",
+    "drop": "give up on dead letters for good",
+}
 
 
 def add(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the tools, with a function that adds a command."""
 
     def tool(
-        name: str, about: str, variables: Iterable[Option], flags: Iterable[Option]
+        name: str,
+        about: str,
+        variables: Iterable[Option],
+        flags: Iterable[Option],
+        command: Callable[..., argparse.ArgumentParser] = command,
     ) -> argparse.ArgumentParser:
         made = command(
             name,
@@ -45,6 +57,21 @@ def add(command: Callable[..., argparse.ArgumentParser]) -> None:
     doctor = tool("doctor", "look a store over for what goes wrong, and what to do about it", STORE, ())
     doctor.add_argument("--repair", action="store_true", help="put right what can be put right safely")
     doctor.add_argument("--json", action="store_true", help="one line of JSON each")
+    _add_dead(command("dead", help=DEAD_ABOUT, description=DEAD_ABOUT, allow_abbrev=False), tool)
+
+
+def _add_dead(dead: argparse.ArgumentParser, tool: Callable[..., argparse.ArgumentParser]) -> None:
+    acts = dead.add_subparsers(dest="act", metavar="ACT", parser_class=type(dead), required=True)
+    made = {
+        name: tool(name, about, STORE, () if name == "show" else DEAD, acts.add_parser)
+        for name, about in DEAD_ACTS.items()
+    }
+    made["show"].add_argument("ids", nargs=1, metavar="ID", help="a dead letter, as list shows it")
+    for name in ("retry", "drop"):
+        made[name].add_argument("ids", nargs="*", metavar="ID", help="dead letters, as list shows them")
+        made[name].add_argument("--all", action="store_true", help="all of them, or of --scope")
+    for each in made.values():
+        each.add_argument("--json", action="store_true", help="one line of JSON each")
 
 
 def run(command: str, given: dict[str, Any]) -> int:
@@ -63,6 +90,11 @@ def run(command: str, given: dict[str, Any]) -> int:
         from attend.cli.look import run_look
 
         return run_look(given["name"], flags, as_json=given["json"], watch=given["watch"])
+    if command == "dead":
+        from attend.cli.dead import run_dead
+
+        ids = flags.pop("ids", [])
+        return run_dead(given["act"], ids, flags, everything=given.get("all", False), as_json=given["json"])
     from attend.cli.check import run_doctor
 
     return run_doctor(flags, repair=given["repair"], as_json=given["json"])

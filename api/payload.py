@@ -99,6 +99,9 @@ class Payload(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     predicates: (
         Annotated[dict[str, float], Meta(description="Answers to the questions asked, each 0 to 1.")] | None
     ) = None
+    degraded: Annotated[
+        bool, Meta(description="Whether the judge was down, and the window was decided by rule.")
+    ] = False
 
 
 def payload(decision: Summary, *, redact: bool = False, named: str | None = None) -> dict[str, Any]:
@@ -117,6 +120,7 @@ def payload(decision: Summary, *, redact: bool = False, named: str | None = None
         confidence=decision.confidence,
         probabilities=decision.probabilities,
         predicates=decision.predicates,
+        degraded=decision.degraded,
     )
     found: dict[str, Any] = msgspec.to_builtins(made)
     return found

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from attend.judges.base import Judge, JudgeImage, JudgeInput
+    from attend.judges.cascade import cascade
+    from attend.judges.criteria import DEFAULT_CRITERIA, DEFAULT_SYSTEM
+    from attend.judges.decisions import decisions_judge
+    from attend.judges.jev import jev_judge
+    from attend.judges.llm import llm_judge
     from attend.judges.rule import rule
     from attend.sinks.base import Sink
     from attend.sinks.routes import routes
@@ -59,6 +64,8 @@ if TYPE_CHECKING:
     from attend.version import __version__
 
 __all__ = [
+    "DEFAULT_CRITERIA",
+    "DEFAULT_SYSTEM",
     "AlreadyAttachedError",
     "AnswerError",
     "Attend",
@@ -107,7 +114,11 @@ __all__ = [
     "UnreachableError",
     "Window",
     "__version__",
+    "cascade",
+    "decisions_judge",
     "default_notice",
+    "jev_judge",
+    "llm_judge",
     "log_traces",
     "routes",
     "rule",
@@ -157,6 +168,11 @@ _HOMES = {
         "UnreachableError",
     ),
     "attend.judges.base": ("Judge", "JudgeImage", "JudgeInput"),
+    "attend.judges.cascade": ("cascade",),
+    "attend.judges.criteria": ("DEFAULT_CRITERIA", "DEFAULT_SYSTEM"),
+    "attend.judges.decisions": ("decisions_judge",),
+    "attend.judges.jev": ("jev_judge",),
+    "attend.judges.llm": ("llm_judge",),
     "attend.judges.rule": ("rule",),
     "attend.sinks.base": ("Sink",),
     "attend.sinks.routes": ("routes",),

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from attend.option import Option, nearest
 from attend.options import OPTIONS
+from attend.table import SETTLE
 
 LATER = ("principal", "source", "signals")
 """Sections that have a place but are not read yet."""
@@ -123,6 +124,8 @@ class _Reading:
 
     def _home(self, name: str) -> str | None:
         """Where a setting of this name goes, as the end of a sentence."""
+        if name in SETTLE:
+            return "in [settle]"
         for each in OPTIONS:
             if name in (each.name, each.flag.removeprefix("--")):
                 if not each.key:

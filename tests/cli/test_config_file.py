@@ -9,6 +9,7 @@ import pytest
 
 from attend.config_schema import schema
 from attend.core.rules import Rules
+from attend.core.types import Kind
 from attend.errors import ConfigError
 from attend.options import OPTIONS
 from attend.settings import Settings
@@ -165,8 +166,7 @@ news = "run_failed"
         "attend.toml: [judge] url: http://judge.example would send what happened and the key in the clear; use https",
         "attend.toml: [judge] criteria: 'notes' is no route; did you mean note?",
         "attend.toml: [kinds]: 'user' is a table; a name with dots in it is written in quotes",
-        "attend.toml: [kinds]: 'b' has \"flus\", which is no kind; the kinds are closing, flush, continuous, passive, "
-        "consequence, context",
+        "attend.toml: [kinds]: 'b' has \"flus\", which is no kind; the kinds are " + ", ".join(Kind),
         "attend.toml: [settle]: 'max_wait' is no settle key; did you mean max_waits?",
         "attend.toml: [serve] workers: '-1' is not a whole number 0 or more",
         "--heartbeat-ms: '0' is not a whole number 1 or more",

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
-from typing import assert_never
 
 from msgspec import Struct
 
@@ -19,7 +18,7 @@ from attend.api.settings import ApiSettings
 from attend.app import Attend
 from attend.core.event import NewEvent
 from attend.core.input import Ended, Flushed, Input, Pushed
-from attend.core.step import Settling, Taken
+from attend.core.step import Taken
 from attend.core.types import Event
 from attend.engine import Applied
 from attend.errors import (
@@ -201,17 +200,14 @@ def _note(scope: str, part: _Part, result: Applied | Exception, reply: Reply) ->
                 reply.rejected.append(Rejection(line, code, message, scope, retry_after_ms))
         return
     for input, lines, came in zip(part.inputs, part.lines, result.replies, strict=True):
-        match came:
-            case Taken():
-                events = input.events if isinstance(input, Pushed) else ()
-                reply.accepted += came.accepted
-                reply.duplicates += len(came.duplicates)
-                reply.conflicts += [Conflict(lines[each], scope, events[each].id) for each in came.conflicts]
-                reply.rejected += _refused(scope, lines, came)
-            case Settling() | None:
-                reply.accepted += 1
-            case _:
-                assert_never(came)
+        if not isinstance(came, Taken):
+            reply.accepted += 1  # A flush or an end: whether it found anything is not asked.
+            continue
+        events = input.events if isinstance(input, Pushed) else ()
+        reply.accepted += came.accepted
+        reply.duplicates += len(came.duplicates)
+        reply.conflicts += [Conflict(lines[each], scope, events[each].id) for each in came.conflicts]
+        reply.rejected += _refused(scope, lines, came)
 
 
 def _refused(scope: str, lines: Sequence[int], came: Taken) -> list[Rejection]:

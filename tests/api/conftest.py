@@ -28,7 +28,8 @@ async def store(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncGene
         made: ScopeStore = MemoryStore()
     else:
         server: servers.Server = request.getfixturevalue("valkey")
-        async with redis.asyncio.Redis(unix_socket_path=server.path) as client:
+        client: Any = redis.asyncio.Redis(unix_socket_path=server.path)
+        async with client:
             await client.flushall()
         made = RedisStore(server.url)
     await made.open()

@@ -79,7 +79,7 @@ async def test_the_scheme_may_be_written_in_any_case(served: Serve, scheme: str)
     async with guarded(served) as url, wire(url) as client:
         header = {"authorization": f"{scheme} {TOKEN}"}
         assert (await client.ingest(LINE, **header)).json()["accepted"] == 1
-        assert (await client.post("events/list", **header)).status_code == 200
+        assert (await client.post("events/list", headers=header)).status_code == 200
         assert (await client.client.get("/mcp", headers=header)).status_code == 405
 
 
@@ -113,7 +113,7 @@ async def with_host(client: Wire, host: str | None = None, **headers: str) -> li
     answers = [
         await client.client.get("/healthz", headers=headers),
         await client.ingest(LINE, **headers),
-        await client.post("events/list", **headers),
+        await client.post("events/list", headers=headers),
     ]
     return [answer.status_code for answer in answers]
 

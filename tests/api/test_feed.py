@@ -196,9 +196,11 @@ async def test_a_wait_ends_when_told_to(store: ScopeStore, feed: Feed) -> None:
 async def test_many_readers_share_one_tailer(store: ScopeStore, feed: Feed) -> None:
     cursor = (await feed.read(None, ALL)).cursor
     got: list[list[str]] = []
+    wanted: list[str] = []
 
     async def follow() -> None:
-        place, mine = cursor, []
+        place = cursor
+        mine: list[str] = []
         while len(mine) < 20:
             batch = await feed.read(place, ALL, wait_ms=LONG_MS)
             mine += ids(batch)
@@ -209,7 +211,7 @@ async def test_many_readers_share_one_tailer(store: ScopeStore, feed: Feed) -> N
         for _ in range(50):
             tasks.start_soon(follow)
         await anyio.sleep(0.05)
-        wanted = await decide_many(store, 20)
+        wanted += await decide_many(store, 20)
     assert got == [wanted] * 50
 
 

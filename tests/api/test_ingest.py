@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+import redis.asyncio
 
 from attend import Attend
 from attend.core.types import Decision, Judgment
@@ -345,9 +346,8 @@ async def test_a_store_out_of_memory_is_not_ready_and_503(
     app = Attend(store=RedisStore(server.url), patience_ms=500)
     async with served(app=app, run=False) as (_, http), wire(http.url()) as client:
         assert (await client.client.get("/readyz")).status_code == 200
-        import redis.asyncio
-
-        async with redis.asyncio.Redis(unix_socket_path=server.path) as admin:
+        admin: Any = redis.asyncio.Redis(unix_socket_path=server.path)
+        async with admin:
             await admin.config_set("maxmemory", "1mb")
             await anyio.sleep(1.1)
             assert (await client.client.get("/readyz")).status_code == 503

@@ -233,6 +233,7 @@ async def test_a_poll_can_be_held_until_there_is_something(wired: tuple[ScopeSto
     store, client = wired
     cursor = (await client.poll(None))["cursor"]
     pages: list[dict[str, Any]] = []
+    made: list[str] = []
 
     async def poll() -> None:
         pages.append(await client.poll(cursor, timeoutMs=24_000))
@@ -241,8 +242,8 @@ async def test_a_poll_can_be_held_until_there_is_something(wired: tuple[ScopeSto
         tasks.start_soon(poll)
         await anyio.sleep(0.2)
         assert not pages
-        made = await decide(store)
-    assert [event["eventId"] for event in pages[0]["events"]] == [made]
+        made.append(await decide(store))
+    assert [event["eventId"] for event in pages[0]["events"]] == made
     assert (await client.poll(pages[0]["cursor"], timeoutMs=100))["events"] == []
 
 
@@ -335,6 +336,7 @@ async def test_two_clients_with_one_id_do_not_mix(wired: tuple[ScopeStore, Wire]
 async def test_many_streams_each_get_every_decision(served: Serve) -> None:
     async with served(run=False) as (app, server), wire(server.url()) as client:
         got: list[list[str]] = []
+        made: list[str] = []
 
         async def follow(number: int) -> None:
             async with client.stream(cursor, id=number) as frames:
@@ -347,7 +349,7 @@ async def test_many_streams_each_get_every_decision(served: Serve) -> None:
             with anyio.fail_after(60):
                 while app.feed.waiting < 150:  # noqa: ASYNC110 - it does not say
                     await anyio.sleep(0.05)
-            made = await decide_many(app.store, 5)
+            made += await decide_many(app.store, 5)
         assert got == [made] * 150
 
 
@@ -362,7 +364,7 @@ async def test_a_slow_reader_costs_only_itself(served: Serve) -> None:
 
 
 async def test_headers_and_methods_are_checked_as_mcp_says(client: Wire) -> None:
-    wrong = await client.post("events/list", **{"Mcp-Method": "events/poll"})
+    wrong = await client.post("events/list", headers={"Mcp-Method": "events/poll"})
     assert (wrong.status_code, wrong.json()["error"]["code"]) == (400, -32020)
     unknown = await client.post("nope")
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, -32601)

@@ -40,6 +40,7 @@ async def decided(client: Wire, lines: list[dict[str, Any]]) -> dict[str, Any]:
 async def test_a_wait_returns_what_is_decided_meanwhile(wired: tuple[Attend, Wire]) -> None:
     app, client = wired
     answers: list[dict[str, Any]] = []
+    made: list[str] = []
 
     async def wait() -> None:
         answers.append(await client.tool("attend_wait", scope="mine", routes=["note"], waitSeconds=40))
@@ -49,9 +50,9 @@ async def test_a_wait_returns_what_is_decided_meanwhile(wired: tuple[Attend, Wir
         await anyio.sleep(0.3)
         await decide(app.store, "mine", route=Route.ASK)
         await decide(app.store, "other", route=Route.NOTE)
-        made = await decide(app.store, "mine", route=Route.NOTE)
+        made.append(await decide(app.store, "mine", route=Route.NOTE))
     [answer] = answers
-    assert [each["decisionId"] for each in answer["decisions"]] == [made]
+    assert [each["decisionId"] for each in answer["decisions"]] == made
     assert (answer["truncated"], answer["hasMore"], answer["timedOut"]) == (False, False, False)
     later = await client.tool("attend_wait", cursor=answer["cursor"], waitSeconds=0)
     assert (later["decisions"], later["timedOut"]) == ([], True)
@@ -72,7 +73,7 @@ async def test_waits_in_a_loop_miss_nothing(wired: tuple[Attend, Wire]) -> None:
 
 async def test_a_window_holds_the_data_that_was_sent(wired: tuple[Attend, Wire]) -> None:
     _, client = wired
-    data = {
+    data: dict[str, Any] = {
         "int": 2**60 + 1,
         "huge": 10**40,
         "float": 0.1,
@@ -82,7 +83,7 @@ async def test_a_window_holds_the_data_that_was_sent(wired: tuple[Attend, Wire])
         "text": "n\u00e4m\u0117 \u2028 \U0001f600",
         "nested": [[{"a": []}], {}],
     }
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"id": "a", "name": "log.line", "at": 1_760_570_000_123, "data": data},
         {"id": "b", "name": "user.said", "text": "look"},
     ]

@@ -18,7 +18,7 @@ META = "io.modelcontextprotocol/"
 
 def request_of(method: str, params: Mapping[str, Any], id: int | str) -> dict[str, Any]:
     """A JSON-RPC request with the envelope that MCP asks for."""
-    meta = {
+    meta: dict[str, Any] = {
         f"{META}protocolVersion": VERSION,
         f"{META}clientInfo": {"name": "test", "version": "1"},
         f"{META}clientCapabilities": {"extensions": {f"{META}events": {}}},
@@ -55,14 +55,14 @@ class Wire:
         method: str,
         params: Mapping[str, Any] | None = None,
         id: int | str | None = None,
-        **headers: str,
+        headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """One MCP request, and the whole answer."""
         given = params or {}
         return await self.client.post(
             "/mcp",
             json=request_of(method, given, next(self._ids) if id is None else id),
-            headers={**headers_of(method, given), **headers},
+            headers={**headers_of(method, given), **(headers or {})},
         )
 
     async def result(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:

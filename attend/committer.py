@@ -27,7 +27,9 @@ GROUP_BYTES = 1024 * 1024
 """What one commit carries at most, unless one write alone is more."""
 
 GROUP_SCOPES = 128
-GROUPS_IN_FLIGHT = 4
+GROUPS_IN_FLIGHT = 2
+"""One is on its way while the next is made ready; with more, groups would only be smaller."""
+
 MAX_CONFLICTS = 8
 LONGEST_JITTER_MS = 50
 LONGEST_BACKOFF_MS = 1000

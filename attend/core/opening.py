@@ -34,8 +34,8 @@ def checksum(event: Event) -> int:
 
     `at` is left out: the server gives it anew where a producer sent none.
     """
-    content = crc32(event.data_json, crc32(event.name.encode()))
-    return content if event.text is None else crc32(event.text.encode(), content ^ 1)
+    words = event.name if event.text is None else f"{event.name}\0{event.text}"
+    return crc32(event.data_json, crc32(words.encode()))
 
 
 def read_cursor(state: ScopeState, pushed: Pushed) -> ScopeState:
@@ -92,7 +92,8 @@ def _split(events: tuple[Event, ...], count: int) -> tuple[tuple[Event, ...], li
         if len(dropped) == count:
             break
         (acts if event.kind in ACTS else dropped).append(event)
-    return (*acts, *events[len(acts) + len(dropped) :]), dropped
+    rest = events[len(acts) + len(dropped) :]
+    return (*acts, *rest) if acts else rest, dropped
 
 
 def _add(window: OpenWindow, events: list[Event], now: int) -> OpenWindow:

@@ -125,6 +125,8 @@ class Settings(Struct, frozen=True, kw_only=True):
                     values[each.name] = {**value, **values.get(each.name, {})} if each.merges else value
         settings = cls(**values)
         problems += _together(settings, places)
+        if "judge" in values or "judge" not in places:
+            problems += _judge(settings, places)
         if problems:
             raise ConfigError(*problems)
         return settings
@@ -206,7 +208,6 @@ def _together(settings: Settings, places: Mapping[str, str]) -> list[str]:
             f"{place}: a line ({settings.max_line} bytes) cannot be longer than a body "
             f"({settings.max_body} bytes); raise --max-body or lower --max-line"
         )
-    found += _judge(settings, places)
     for problem in settings.rules.problems():
         name = "act_threshold" if problem.startswith("act_threshold") else "settle"
         found.append(f"{places[name]}: {problem}")

@@ -102,7 +102,9 @@ def test_settle_keys_win_one_by_one_and_may_be_repeated() -> None:
 
 
 def test_every_number_of_the_rules_can_be_settled() -> None:
-    assert set(SETTLE) | {"act_threshold", "sink", "dead_letter", "on_judge_down"} == set(Rules.__struct_fields__)
+    assert set(SETTLE) | {"act_threshold", "sink", "dead_letter", "on_judge_down"} == set(
+        Rules.__struct_fields__
+    )
 
 
 def test_rules_know_whether_anybody_takes_decisions_and_dead_letters() -> None:
@@ -164,6 +166,25 @@ def test_everything_wrong_is_said_at_once_each_with_its_place() -> None:
         ({"kinds": '{"":"flush"}'}, "a name is empty"),
         ({"allow_hosts": "http://x"}, "not the name of a host"),
         ({"judge": "rule.judge"}, "`module:name`"),
+        ({"judge": "jev,"}, "'' is neither"),
+        ({"judge": "jev,my:judge,llm", "judge_model": "m"}, "jev and llm would share one model"),
+        ({"judge": "decisions"}, "--judge: decisions needs a model: give --judge-model"),
+        ({"judge_model": "m"}, "--judge-model: the judge rule takes none"),
+        ({"judge": "my:judge", "criteria": '{"note":"x"}'}, "--criteria: the judge my:judge takes none"),
+        ({"judge": "jev", "judge_below": "0.5"}, "it is for several judges"),
+        ({"judge": "jev", "judge_url": "http://judge.example/v1"}, "in the clear; use https"),
+        ({"judge": "jev", "judge_url": "https://me:pw@judge.example/v1"}, "holds a name or a password"),
+        ({"judge": "jev", "judge_url": "api.typesafe.ai"}, "is not a whole URL"),
+        ({"judge": "jev", "judge_url": "https://[::1"}, "not a URL"),
+        ({"judge": "jev", "judge_context_tokens": "0"}, "not a whole number 1 or more"),
+        ({"judge": "jev", "judge_key": "two words"}, "printable ASCII"),
+        ({"judge": "jev", "criteria": '{"interupt":"x"}'}, "did you mean interrupt?"),
+        ({"judge": "jev", "criteria": '{"note":""}'}, "it must be a text"),
+        ({"predicates": '{"asked":true}'}, "'asked' has true, it must be a text"),
+        ({"predicates": "questions.json"}, 'JSON such as {"asked"'),
+        ({"guidance": " "}, "is empty"),
+        ({"on_judge_down": "queue"}, "is not `dead-letter` or `rule`"),
+        ({"window_share": "1.5"}, "above 0 and at most 1"),
         ({"data": " "}, "is empty"),
     ],
 )
@@ -196,9 +217,20 @@ def test_only_the_settings_of_the_command_are_read() -> None:
     assert Settings.read({}, {"ATTEND_PORT": "x", "ATTEND_PREFIX": "p"}, {"prefix"}).prefix == "p"
 
 
+def test_a_variable_may_say_more_than_the_judge_takes_so_that_a_flag_can_try_another() -> None:
+    settings = Settings.read({"judge": ["rule"]}, {"ATTEND_JUDGE": "jev", "ATTEND_JUDGE_MODEL": "jev-1.13.0"})
+    assert Settings.from_env(settings.to_env()) == settings
+    assert Settings.read({}, {"ATTEND_JUDGE": "rule, jev"}).judge == "rule,jev"
+
+
+def test_an_empty_key_is_no_key() -> None:
+    assert Settings.read({}, {"ATTEND_JUDGE_KEY": ""}).judge_key is None
+
+
 def test_secrets_are_not_shown() -> None:
-    shown = repr(Settings(token="s3cret", store="redis://me:passw0rd@h/0"))
+    shown = repr(Settings(token="s3cret", judge_key="tk-9f", store="redis://me:passw0rd@h/0"))
     assert "s3cret" not in shown
+    assert "tk-9f" not in shown
     assert "passw0rd" not in shown
 
 

@@ -268,6 +268,26 @@ async def test_a_log_that_is_made_again_is_a_gap_and_wakes_who_waits(valkey: Ser
         await store.close()
 
 
+async def test_a_log_that_somebody_emptied_is_a_gap_once(valkey: Server) -> None:
+    store = RedisStore(valkey.url, prefix="emptied")
+    await store.open()
+    feed = Feed(store.log, SystemClock())
+    try:
+        cursor = (await feed.read(None, ALL)).cursor
+        await decide_many(store, 3)
+        client: Any = redis.asyncio.Redis(unix_socket_path=valkey.path)
+        async with client:
+            await client.xtrim("attend:{emptied}:log", maxlen=0, approximate=False)
+        gap = await feed.read(cursor, ALL)
+        assert (gap.truncated, gap.decisions) == (True, ())
+        made = await decide_many(store, 3)
+        after = await feed.read(gap.cursor, ALL)
+        assert (after.truncated, ids(after)) == (False, made)
+    finally:
+        await feed.close()
+        await store.close()
+
+
 async def test_readers_outlive_the_server(new_server: Callable[..., Server]) -> None:
     server = new_server("--appendonly", "yes", "--appendfsync", "always")
     store = RedisStore(server.url, timeout_ms=500)

@@ -106,11 +106,12 @@ class Attend:
         await self.engine.start()
 
     async def close(self) -> None:
-        """Let go of the judge's connections and of the store. Idempotent."""
+        """Let go of the judge's and the sink's connections and of the store. Idempotent."""
         try:
-            close = getattr(self.calls.judge, "aclose", None)
-            if close is not None:
-                await close()
+            for each in (self.calls.judge, self.calls.sink):
+                close = getattr(each, "aclose", None)
+                if close is not None:
+                    await close()
         finally:
             await self.feed.close()
             await self.engine.close()
@@ -243,20 +244,23 @@ def from_settings(
     observe: Observer | None = None,
     isolation: Isolation | None = None,
     asks: bool = True,
+    judge: Judge | None = None,
+    clock: Clock | None = None,
 ) -> Attend:
     """What a deployment's settings describe, on its store or the one given.
 
-    Without either it is in memory. A hosted judge's key is looked for in the environment too; a process that only
-    steps scopes, and never `asks` the judge, needs none. Raises `ConfigError` with what cannot be found or used.
+    Without either it is in memory. A `judge` given takes the place of theirs. A hosted judge's key is looked for in
+    the environment too; a process that only steps scopes, and never `asks` the judge, needs none. Raises
+    `ConfigError` with what cannot be found or used.
     """
     if store is None and settings.store not in (None, "memory"):
         store = store_at(settings.store or "", settings.prefix)
-    found = references(settings, os.environ, asks=asks)
+    found = references(settings, os.environ, asks=asks and judge is None)
     return Attend(
         store=store,
         kind=settings.kinds,
         default_kind=settings.default_kind,
-        judge=found["judge"],
+        judge=judge or found["judge"],
         sink=found["sink"],
         dead_letter=found["dead_letter"],
         settle=settings.settle,
@@ -270,4 +274,5 @@ def from_settings(
         # What is left of the shutdown's grace is for handing leases back.
         grace_ms=settings.shutdown_grace_ms // 2,
         isolation=isolation,
+        clock=clock,
     )

@@ -14,7 +14,6 @@ from attend.core.types import DeadLetter
 from attend.testing.clock import FakeClock
 from attend.testing.script import Answer, RecordingSink, ScriptedJudge, scripted_judge
 
-
 SLOTS = 4096
 """Runs in hand at once: more than ever come due at one instant, since a lane that is full looks again in real time."""
 
@@ -62,8 +61,16 @@ async def trial(
     time = clock or FakeClock()
     judge, sink = scripted_judge(answers), RecordingSink()
     letters: list[DeadLetter] = []
-    given: dict[str, Any] = {"judge": judge, "sink": sink, "dead_letter": letters.append, "clock": time}
-    app = Attend(**{**given, "grace_ms": 0, "slots": SLOTS, **options})
+    given: dict[str, Any] = {
+        "judge": judge,
+        "sink": sink,
+        "dead_letter": letters.append,
+        "clock": time,
+        "grace_ms": 0,
+        "slots": SLOTS,
+        **options,
+    }
+    app = Attend(**given)
     await app.start()
     running = asyncio.create_task(app.run())
     try:

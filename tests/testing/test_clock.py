@@ -25,7 +25,8 @@ async def test_timers_fire_in_order_each_at_its_own_instant() -> None:
         if then is not None:
             await after(name + "+", then)
 
-    tasks = [asyncio.create_task(after(*each)) for each in (("b", 20), ("a", 10, 5), ("c", 100), ("d", 14.5))]
+    calls = (after("b", 20), after("a", 10, 5), after("c", 100), after("d", 14.5))
+    tasks = [asyncio.create_task(call) for call in calls]
     await clock.advance(50)
     assert seen == [("a", 1010), ("d", 1015), ("a+", 1015), ("b", 1020)]
     assert clock.now() == 1050
@@ -73,7 +74,7 @@ async def test_a_loop_that_never_rests_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("attend.testing.clock.MOST_ROUNDS", 500)
 
     async def spin() -> None:
-        while True:
+        while True:  # noqa: ASYNC110 - it is the one that must not rest
             await asyncio.sleep(0)
 
     task = asyncio.create_task(spin())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from attend.core.types import Judgment
-from attend.testing import fail, hang, permanent, scripted_judge, trial
+from attend.testing import Answer, fail, hang, permanent, scripted_judge, trial
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +13,11 @@ FLUSH = {"x": "flush"}
 
 
 async def test_answers_come_in_order_and_the_last_one_repeats() -> None:
-    answers = [Judgment("interrupt"), {"route": "note", "probabilities": {"note": 0.9, "skip": 0.1}}, "ask"]
+    answers: list[Answer] = [
+        Judgment("interrupt"),
+        {"route": "note", "probabilities": {"note": 0.9, "skip": 0.1}},
+        "ask",
+    ]
     async with trial(answers, kind=FLUSH) as t:
         for n in range(5):
             await t.push("s", {"id": str(n), "name": "x"})
@@ -25,7 +27,12 @@ async def test_answers_come_in_order_and_the_last_one_repeats() -> None:
 
 
 async def test_a_failure_is_tried_again_and_a_permanent_one_is_a_dead_letter() -> None:
-    answers = [fail("busy"), {"fail": "busy still"}, "queue", {"fail": "never", "permanent": True}]
+    answers: list[Answer] = [
+        fail("busy"),
+        {"fail": "busy still"},
+        "queue",
+        {"fail": "never", "permanent": True},
+    ]
     async with trial(answers, kind=FLUSH) as t:
         await t.push("s", {"id": "1", "name": "x"})
         assert len(t.judge.calls) == 1
@@ -70,16 +77,16 @@ async def test_a_permanent_answer_by_itself() -> None:
         assert [letter.message for letter in t.letters] == ["no"]
 
 
-@pytest.mark.parametrize(
-    ("answers", "why"),
-    [
-        ([], "one answer at least"),
-        ([{"rout": "queue"}], "no 'rout'"),
-        ([{}], "route"),
-        ([{"fail": 5}], "message"),
-        ([{"route": "queue", "confidence": "high"}], "confidence"),
-    ],
-)
-def test_an_answer_that_cannot_be_read_is_refused(answers: Any, why: str) -> None:
+BAD: list[tuple[list[Answer], str]] = [
+    ([], "one answer at least"),
+    ([{"rout": "queue"}], "no 'rout'"),
+    ([{}], "route"),
+    ([{"fail": 5}], "message"),
+    ([{"route": "queue", "confidence": "high"}], "confidence"),
+]
+
+
+@pytest.mark.parametrize(("answers", "why"), BAD)
+def test_an_answer_that_cannot_be_read_is_refused(answers: list[Answer], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         scripted_judge(answers)

@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from attend.call import CallLostError
 from attend.core.types import Decision, Event, Judgment, Kind, Reason, Route, Window
@@ -16,6 +17,8 @@ from attend.errors import JudgeRejectedError, PermanentError
 from attend.judges.base import JudgeInput
 from attend.settings import Settings
 from attend.workers.isolation import ChildError, ChildProcesses
+from tests.judges.fakes.jev import KEY, FakeJev
+from tests.judges.fakes.server import Answer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -60,7 +63,8 @@ def window(scope: str) -> Window:
 
 def asked(scope: str) -> JudgeInput:
     """A question about it."""
-    return JudgeInput(scope=scope, window=window(scope), routes=(Route.INTERRUPT,), facts={"n": [1, None]})
+    routes = (Route.INTERRUPT, Route.QUEUE)
+    return JudgeInput(scope=scope, window=window(scope), routes=routes, facts={"n": [1, None]})
 
 
 async def test_a_child_judges(children: ChildProcesses) -> None:
@@ -121,3 +125,18 @@ def test_a_child_ends_with_its_worker(tmp_path: Path) -> None:
     assert child.stderr is not None
     child.stdout.close()
     child.stderr.close()
+
+
+async def test_a_child_asks_a_hosted_judge_with_the_key_it_was_given() -> None:
+    fake = FakeJev()
+    async with fake.running():
+        url = f"{fake.url}/v1/systemone"
+        settings = Settings(store="redis://nowhere", judge="jev", judge_url=url, judge_key=KEY)
+        verdict = await ChildProcesses(settings).judge(asked("s"), 60_000)
+        assert verdict.judge == "jev:jev-1.14.0"
+        fake.answers(Answer(429, {}, {"retry-after": "7200"}))
+        with pytest.raises(ChildError) as busy:
+            await ChildProcesses(settings).judge(asked("s"), 60_000)
+        assert busy.value.retry_after_ms == 7_200_000
+        with pytest.raises(JudgeRejectedError, match="401"):
+            await ChildProcesses(replace(settings, judge_key="wrong")).judge(asked("s"), 60_000)

@@ -85,7 +85,8 @@ def test_the_readme_lists_every_settle_key_with_its_default() -> None:
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/errors.md", "docs/operations.md"):
+    documents = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *documents):
         for target in re.findall(r"\]\(([^)#]+)", read(name)):
             if not target.startswith("http"):
                 assert (ROOT / name).parent.joinpath(target).exists(), f"{name}: {target}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from attend.config_file import SINK
 from attend.config_schema import schema
 from attend.core.rules import Rules
 from attend.core.types import Kind
@@ -14,6 +15,7 @@ from attend.errors import ConfigError
 from attend.options import OPTIONS
 from attend.settings import Settings
 
+ROOT = Path(__file__).parents[2]
 WHOLE = """
 [serve]
 store = "redis://localhost:6379/1"
@@ -228,10 +230,15 @@ def test_every_setting_has_one_place_in_the_schema_and_the_schema_is_written_dow
     found = schema()
     described = json.dumps(found)
     for each in OPTIONS:
-        assert described.count(f"{each.flag}, {each.variable}.") == (3 if each.name == "sink" else 1), (
-            each.name
-        )
-    written = Path(__file__).parents[2] / "docs" / "attend.schema.json"
+        places = 1 + list(SINK.values()).count(each.name)
+        assert described.count(f"{each.flag}, {each.variable}.") == places, each.name
+    written = ROOT / "docs" / "attend.schema.json"
     assert json.loads(written.read_text(encoding="utf-8")) == found, (
         "write it anew: python -m attend.config_schema > docs/attend.schema.json"
     )
+
+
+def test_the_file_in_the_documents_can_be_used(file: Path) -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    found = settings(file, text.split("```toml\n")[1].split("```")[0])
+    assert (found.judge_model, found.kinds["build.*"], found.sink) == ("jev-1.14.0", "closing", "log")

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         JudgeRejectedError,
         OutboxFullError,
         PermanentError,
+        SinkError,
+        SinkRejectedError,
         StateFormatError,
         StoreCorruptError,
         StoreError,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from attend.judges.rule import rule
     from attend.sinks.base import Sink
     from attend.sinks.routes import routes
+    from attend.sinks.webhook import webhook
     from attend.source import Emit, Source
     from attend.store.memory import MemoryStore
     from attend.store.redis import RedisStore
@@ -101,6 +104,8 @@ __all__ = [
     "Route",
     "Rules",
     "Sink",
+    "SinkError",
+    "SinkRejectedError",
     "Source",
     "Stage",
     "StateFormatError",
@@ -122,6 +127,7 @@ __all__ = [
     "log_traces",
     "routes",
     "rule",
+    "webhook",
 ]
 
 _HOMES = {
@@ -161,6 +167,8 @@ _HOMES = {
         "EventError",
         "OutboxFullError",
         "PermanentError",
+        "SinkError",
+        "SinkRejectedError",
         "StateFormatError",
         "StoreCorruptError",
         "StoreError",
@@ -176,6 +184,7 @@ _HOMES = {
     "attend.judges.rule": ("rule",),
     "attend.sinks.base": ("Sink",),
     "attend.sinks.routes": ("routes",),
+    "attend.sinks.webhook": ("webhook",),
     "attend.source": ("Emit", "Source"),
     "attend.store.memory": ("MemoryStore",),
     "attend.store.redis": ("RedisStore",),

@@ -19,7 +19,7 @@ from attend.judges.base import Judge
 from attend.judges.budget import budget_of
 from attend.judges.cascade import cascade
 from attend.judges.rule import rule
-from attend.option import HOSTED
+from attend.option import HOSTED, is_url
 from attend.settings import Settings
 from attend.sinks.base import DeadLetterHandler, Sink
 from attend.sinks.log import LogSink, log_dead_letter
@@ -142,6 +142,9 @@ def references(settings: Settings, environ: Mapping[str, str], *, asks: bool = T
         if reference is None or ":" not in reference:
             found[what] = reference
             continue
+        if what == "sink" and is_url(reference):
+            found[what] = _webhook(reference, settings.sink_secret)
+            continue
         try:
             found[what] = named(f"--{what.replace('_', '-')}", reference)
         except ConfigError as error:
@@ -182,6 +185,13 @@ def _judge(name: str, settings: Settings, environ: Mapping[str, str], asks: bool
         criteria=settings.criteria,
         context_tokens=settings.judge_context_tokens,
     )
+
+
+def _webhook(url: str, secret: str | None) -> Sink:
+    # It takes an HTTP client along, which whoever posts nothing does without.
+    from attend.sinks.webhook import webhook
+
+    return webhook(url, secret)
 
 
 def named(place: str, reference: str) -> Any:

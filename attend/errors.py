@@ -11,8 +11,10 @@ AttendError
 │   ├── JudgeRejectedError      a judge's server turned the request down for good (also a JudgeError)
 │   │   ├── ContextLengthError      the window is too long for the model
 │   │   └── ImagesRejectedError     it does not take the pictures
-│   └── JudgeRefusedError       the model refused to answer (also a JudgeError)
+│   ├── JudgeRefusedError       the model refused to answer (also a JudgeError)
+│   └── SinkRejectedError       a receiver will never take this decision (also a SinkError)
 ├── JudgeError             a judge's server could not be reached, failed, or answered what cannot be read
+├── SinkError              a receiver could not be reached, failed, or did not take a decision
 ├── ClientError            a server of attend did not do what a client asked
 │   ├── UnreachableError       it did not answer, or could not take it now, for as long as the client waited
 │   └── AnswerError            it turned the request down, or is no attend
@@ -124,6 +126,23 @@ class ImagesRejectedError(JudgeRejectedError):
 
 class JudgeRefusedError(JudgeError, PermanentError):
     """Raised when the model refused the question about the route."""
+
+
+class SinkError(AttendError):
+    """Raised when a receiver did not take a decision. Trying again can help, unless it is a `PermanentError` too.
+
+    `status` is the response's, None without one; `retry_after_ms` is the least wait it asked for. The message holds
+    no secret and no text of an event.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after_ms: int | None = None) -> None:
+        self.status = status
+        self.retry_after_ms = retry_after_ms
+        super().__init__(message)
+
+
+class SinkRejectedError(SinkError, PermanentError):
+    """Raised when a receiver says that it will never take this decision: it is gone, or the decision is too large."""
 
 
 class ClientError(AttendError):

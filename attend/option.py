@@ -264,6 +264,25 @@ def endpoint(texts: Sequence[str]) -> str:
     return text
 
 
+def sink(texts: Sequence[str]) -> str:
+    """`log`, `module:name`, or the address of a webhook."""
+    text = texts[-1].strip()
+    if is_url(text):
+        return endpoint([text])
+    try:
+        return reference("log")([text])
+    except ValueError:
+        shown = without_password(text)
+        raise ValueError(
+            f"{shown!r} is neither `log` nor `module:name`, nor a whole URL as https://host/path is"
+        ) from None
+
+
+def is_url(text: str) -> bool:
+    """Whether a sink's name is an address."""
+    return text.startswith(("https://", "http://"))
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
     if host == "localhost":

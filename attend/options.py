@@ -8,6 +8,7 @@ from attend import option, table
 from attend.core.rules import LEAST, OnJudgeDown
 from attend.core.types import Kind, Route
 from attend.option import Option
+from attend.signature import secrets
 
 _TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
 _SHARE: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
@@ -176,7 +177,20 @@ OPTIONS: tuple[Option, ...] = (
         table="settle",
         own_key="",
     ),
-    Option("sink", option.reference("log"), "`log`, or a sink of yours as `module:name`", "none"),
+    Option(
+        "sink",
+        option.sink,
+        "`log`, the URL of a webhook, or a sink of yours as `module:name`",
+        "none",
+    ),
+    Option(
+        "sink_secret",
+        secrets,
+        "`whsec_...` to sign a webhook with, better given as the variable; two with a blank between while one is "
+        "replaced",
+        "unsigned",
+        secret=True,
+    ),
     Option("dead_letter", option.reference("log"), "`log`, or a handler of yours as `module:name`", "kept"),
     _whole("workers", "worker processes of `attend serve`", "1", 0),
     _whole("concurrency", "runs each lane of a worker has in hand at once", "32", 1),

@@ -28,8 +28,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     `store` is None for the bundled server, "memory" for the same without persistence, or the URL of a server.
     `judge` is "rule", one of `option.HOSTED`, "module:name", or several of these with commas between; what begins
-    with `judge_` is for the hosted one, where no model, URL or key is the provider's own. `sink` and `dead_letter` are None, "log" or "module:name". `kinds` is in
-    the order given. `rules` holds what `settle`, `act_threshold`, `sink` and `dead_letter` add up to.
+    with `judge_` is for the hosted one, where no model, URL or key is the provider's own. `sink` is None, "log", the
+    URL of a webhook, which `sink_secret` is for, or "module:name"; `dead_letter` is None, "log" or "module:name".
+    `kinds` is in the order given. `rules` holds what `settle`, `act_threshold`, `sink` and `dead_letter` add up to.
     `concurrency` is how many runs each lane of a worker has in hand at once.
     """
 
@@ -57,6 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     window_share: float = 0.5
     settle: dict[str, Any] = {}
     sink: str | None = None
+    sink_secret: str | None = None
     dead_letter: str | None = None
     workers: int = 1
     concurrency: int = 32
@@ -162,6 +164,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         }
         if self.store is not None:
             hidden["store"] = option.without_password(self.store)
+        if self.sink is not None:
+            hidden["sink"] = option.without_password(self.sink)
         shown = msgspec.structs.replace(self, **hidden)
         return f"Settings({msgspec.json.encode(shown).decode()})"
 
@@ -208,6 +212,8 @@ def _together(settings: Settings, places: Mapping[str, str]) -> list[str]:
             f"{place}: a line ({settings.max_line} bytes) cannot be longer than a body "
             f"({settings.max_body} bytes); raise --max-body or lower --max-line"
         )
+    if places.get("sink_secret", "").startswith("--") and not option.is_url(settings.sink or ""):
+        found.append(f"{places['sink_secret']}: it signs a webhook; give --sink the URL of one")
     for problem in settings.rules.problems():
         name = "act_threshold" if problem.startswith("act_threshold") else "settle"
         found.append(f"{places[name]}: {problem}")

@@ -19,8 +19,8 @@ from attend.errors import (
     JudgeError,
     JudgeRejectedError,
 )
-from attend.judges.retry_after import retry_after_ms
 from attend.judges.shape import is_array, is_object
+from attend.retry_after import retry_after_ms
 
 _CONTEXT_CODES = frozenset(
     {

@@ -11,7 +11,8 @@ class Sink(Protocol):
     """Hands decisions to the agent: one at a time per scope, oldest first, each at least once.
 
     After a crash a decision may come again with the same id, so make it idempotent on `decision.id`, which is
-    unique across scopes. What it raises is retried with backoff; `PermanentError` makes a dead letter at once.
+    unique across scopes. What it raises is retried with backoff, no earlier than its `retry_after_ms` where it has
+    that; `PermanentError` makes a dead letter at once. One with an `aclose` has that called when attend closes.
     """
 
     async def deliver(self, decision: Decision) -> None:

@@ -35,7 +35,8 @@ SOME = {
     "allow_hosts": "attend.example,other.example:8443",
     "act_threshold": "0.35",
     "settle": "closing_grace_ms=5,retry_backoff_ms=1,2,3,max_waits=0",
-    "sink": "log",
+    "sink": "https://agent.example/inbox?key=s3cret",
+    "sink_secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     "dead_letter": "shop.letters:keep",
     "workers": "0",
     "concurrency": "4",
@@ -71,7 +72,8 @@ def test_every_field_is_an_option_and_every_option_a_field() -> None:
 @pytest.mark.parametrize("name", [*SOME, "data", "socket"])
 def test_each_setting_is_read_from_its_flag_and_from_its_variable_alike(name: str, tmp_path: Path) -> None:
     text = SOME.get(name, str(tmp_path / "s")[-SOCKET_PATH_BYTES:])
-    others = {"host": {"token": ["t"]}}.get(name, {"judge": ["rule,jev"]} if name in FOR_JEV else {})
+    beside = {"host": {"token": ["t"]}, "sink_secret": {"sink": ["https://agent.example/"]}}
+    others = beside.get(name, {"judge": ["rule,jev"]} if name in FOR_JEV else {})
     flagged = Settings.read({name: [text], **others}, {})
     variable = next(each.variable for each in OPTIONS if each.name == name)
     named = Settings.read(others, {variable: text})

@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from attend.judges.retry_after import MOST_MS, retry_after_ms
+from attend.retry_after import MOST_MS, retry_after_ms
 
 
 @pytest.mark.parametrize(

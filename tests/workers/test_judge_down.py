@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +88,20 @@ async def test_by_default_it_is_a_dead_letter(new_crew: NewCrew, producer: Produ
         await app.push("s", [{"name": "u"}])
         await until(lambda: "DeadLettered" in crew.log)
         assert len(fake.requests) == 4
+
+
+async def test_a_worker_under_arq_reads_the_file_that_a_variable_names(
+    new_crew: NewCrew, producer: Producer, tmp_path: Path
+) -> None:
+    file = tmp_path / "attend.toml"
+    file.write_text(
+        f'[serve]\non_judge_down = "rule"\n[settle]\nretry_backoff_ms = [10]\n'
+        f'[judge]\nname = "jev"\nurl = "{url_of(unused())}"\n',
+        encoding="utf-8",
+    )
+    crew = new_crew(config=str(file))
+    crew.start(ARQ)
+    app = producer()
+    await app.push("s", [{"name": "u"}])
+    (decision,) = await decided(app.store, 1)
+    assert (decision.degraded, decision.starts) == (True, 2)

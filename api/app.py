@@ -13,14 +13,18 @@ from litestar.types import ASGIApp
 
 from attend.api.answer import Problem
 from attend.api.auth import Gate, Principal
+from attend.api.body import Flight
 from attend.api.codes import RequestCode
 from attend.api.health import Health
 from attend.api.ingest import Ingest
+from attend.api.intake import Intake
 from attend.api.mcp import Endpoint
+from attend.api.rate import Rates
 from attend.api.scopes import PATH as SCOPES
 from attend.api.scopes import Scopes
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
+from attend.api.stream import Stream
 from attend.app import Attend
 
 
@@ -34,6 +38,7 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     stopping = Stopping(app.feed)
     health = Health(app, stopping)
     endpoint = Endpoint(app, settings, stopping)
+    ways_in = Intake(app, settings.max_line), _flight(settings), Rates(settings.rate)
     tokens = [] if settings.token is None else [(settings.token, Principal("token"))]
 
     @asynccontextmanager
@@ -45,7 +50,8 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
 
     made = Litestar(
         route_handlers=[
-            _route("/v1/ingest", Ingest(app, settings)),
+            _route("/v1/ingest", Ingest(*ways_in, settings)),
+            _route("/v1/ingest/stream", Stream(*ways_in, settings, stopping)),
             asgi(SCOPES, is_mount=True, copy_scope=True)(Scopes(app)),
             _route("/healthz", health.alive),
             _route("/readyz", health.ready),
@@ -59,6 +65,10 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     )
     made.state.stopping = stopping
     return made
+
+
+def _flight(settings: ApiSettings) -> Flight:
+    return Flight(settings.max_in_flight_bytes, settings.max_in_flight_requests)
 
 
 def _route(path: str, handler: ASGIApp) -> Any:

@@ -26,19 +26,29 @@ class Flight:
         self.max_requests = max_requests
         self.bytes = 0
         self.requests = 0
+        self.freed = asyncio.Event()
+        """Set once bytes are let go of, where there were too many; then another takes its place."""
 
     @contextmanager
     def board(self) -> Generator[Ticket]:
         """A request's place. Raises `Refused` (429) where there is none."""
         if self.requests >= self.max_requests:
-            raise _busy(f"{self.requests} requests are being taken in")
-        ticket = Ticket(self)
+            raise busy(f"{self.requests} requests are being taken in")
         self.requests += 1
+        try:
+            with self.alongside() as ticket:
+                yield ticket
+        finally:
+            self.requests -= 1
+
+    @contextmanager
+    def alongside(self) -> Generator[Ticket]:
+        """A stream's place: it counts by the bytes it holds, and not as a request, since it may be open for days."""
+        ticket = Ticket(self)
         try:
             yield ticket
         finally:
-            self.requests -= 1
-            self.bytes -= ticket.bytes
+            ticket.let_go(ticket.bytes)
 
 
 class Ticket:
@@ -50,13 +60,37 @@ class Ticket:
 
     def hold(self, size: int) -> None:
         """Count bytes in. Raises `Refused` (429) when there are too many, unless this request is alone."""
+        self.count(size)
+        if self._too_many:
+            raise busy(f"{self._flight.bytes} bytes are being taken in")
+
+    def count(self, size: int) -> None:
+        """Count bytes in, however many there are."""
         self._flight.bytes += size
         self.bytes += size
-        if self._flight.bytes > self._flight.max_bytes and self._flight.bytes > self.bytes:
-            raise _busy(f"{self._flight.bytes} bytes are being taken in")
+
+    def let_go(self, size: int) -> None:
+        """Count bytes out."""
+        flight = self._flight
+        was_full = flight.bytes > flight.max_bytes
+        flight.bytes -= size
+        self.bytes -= size
+        if was_full:
+            freed, flight.freed = flight.freed, asyncio.Event()
+            freed.set()
+
+    async def room(self) -> None:
+        """Wait until there are not too many bytes, or all of them are this request's."""
+        while self._too_many:
+            await self._flight.freed.wait()
+
+    @property
+    def _too_many(self) -> bool:
+        return self._flight.bytes > self._flight.max_bytes and self._flight.bytes > self.bytes
 
 
-def _busy(what: str) -> Refused:
+def busy(what: str) -> Refused:
+    """The refusal of one too many."""
     return Refused(429, RequestCode.BUSY, f"{what}, which is the most; try again", retry_after_ms=1000)
 
 
@@ -68,16 +102,11 @@ async def read_body(
     Raises `Refused` with 400, 408, 413, 415 or 429, `GoneError` when the client goes away. A body that is refused
     for its size is still read for a short while, and thrown away, so that its sender gets to see the answer.
     """
-    headers = _headers(scope, b"content-encoding", b"content-length")
+    headers = headers_of(scope, b"content-encoding", b"content-length")
     encoding = headers[b"content-encoding"].strip().lower()
     if encoding not in (b"", b"identity", b"gzip", b"x-gzip"):
-        raise Refused(
-            415,
-            RequestCode.UNSUPPORTED_ENCODING,
-            "Content-Encoding may be gzip or identity",
-            headers=[(b"accept-encoding", b"gzip")],
-        )
-    chunks = _Chunks(receive)
+        raise unsupported("gzip", "identity")
+    chunks = Chunks(receive)
     try:
         async with asyncio.timeout(deadline_ms / 1000):
             try:
@@ -86,7 +115,7 @@ async def read_body(
                     raise _too_large(max_body)
                 return await _read(chunks, ticket, max_body, gzip=encoding.endswith(b"gzip"))
             except Refused:
-                await _drain(chunks, max(_DRAIN_BYTES, 2 * max_body))
+                await drain(chunks, max(_DRAIN_BYTES, 2 * max_body))
                 raise
     except TimeoutError:
         raise Refused(
@@ -97,7 +126,8 @@ async def read_body(
         ) from None
 
 
-def _headers(scope: Scope, *names: bytes) -> dict[bytes, bytes]:
+def headers_of(scope: Scope, *names: bytes) -> dict[bytes, bytes]:
+    """These headers of a request, b"" where one is missing."""
     found = dict.fromkeys(names, b"")
     for name, value in scope["headers"]:
         if name in found:
@@ -105,7 +135,7 @@ def _headers(scope: Scope, *names: bytes) -> dict[bytes, bytes]:
     return found
 
 
-class _Chunks:
+class Chunks:
     """A body as it arrives; `more` is false once all of it has."""
 
     def __init__(self, receive: Receive) -> None:
@@ -113,6 +143,7 @@ class _Chunks:
         self.more = True
 
     async def next(self) -> bytes:
+        """The next bytes. Raises `GoneError` when the client goes away."""
         message = await self._receive()
         if message["type"] != "http.request":
             raise GoneError
@@ -120,7 +151,7 @@ class _Chunks:
         return message.get("body", b"")
 
 
-async def _read(chunks: _Chunks, ticket: Ticket, max_body: int, *, gzip: bool) -> bytes | bytearray:
+async def _read(chunks: Chunks, ticket: Ticket, max_body: int, *, gzip: bool) -> bytes | bytearray:
     first = await chunks.next()
     if not gzip and not chunks.more:
         _hold(ticket, len(first), len(first), max_body)
@@ -149,9 +180,10 @@ def _hold(ticket: Ticket, size: int, total: int, max_body: int) -> None:
         raise _too_large(max_body)
 
 
-async def _drain(chunks: _Chunks, most: int) -> None:
+async def drain(chunks: Chunks, most: int, ms: int = _DRAIN_MS) -> None:
+    """Read on and throw away, for a while, so that a client that only sends gets to see its answer."""
     try:
-        async with asyncio.timeout(_DRAIN_MS / 1000):
+        async with asyncio.timeout(ms / 1000):
             while chunks.more and most > 0:
                 most -= len(await chunks.next())
     except TimeoutError:
@@ -183,6 +215,16 @@ class _Gunzip:
     def end(self) -> None:
         if self._member is None or not self._member.eof:
             raise Refused(400, RequestCode.BAD_ENCODING, "the body is gzip that ends in the middle")
+
+
+def unsupported(*known: str) -> Refused:
+    """The refusal of an encoding that is none of these."""
+    return Refused(
+        415,
+        RequestCode.UNSUPPORTED_ENCODING,
+        f"Content-Encoding may be {' or '.join(known)} here",
+        headers=[(b"accept-encoding", known[0].encode())],
+    )
 
 
 def _too_large(max_body: int) -> Refused:

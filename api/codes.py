@@ -71,7 +71,24 @@ class RequestCode(StrEnum):
     """400: the body is not the gzip it says it is."""
     BUSY = "busy"
     """429: too many requests or bytes are being taken in; see Retry-After."""
+    RATE_LIMITED = "rate_limited"
+    """429: this principal sends more lines than its rate allows; see Retry-After."""
     OUTBOX_FULL = "outbox_full"
     """429: every line met a full outbox; see Retry-After."""
     UNAVAILABLE = "unavailable"
     """503: the store cannot commit now. Send all of it again: what did commit comes back as duplicates."""
+
+
+class StreamCode(StrEnum):
+    """Why an ingest stream ends before its sender ended it. What it acknowledged has committed."""
+
+    UNAVAILABLE = "unavailable"
+    """The store cannot commit now: connect again later, and send what was not acknowledged again."""
+    SHUTTING_DOWN = "shutting_down"
+    """This process stops: connect again, and go on after the last line acknowledged."""
+    IDLE = "idle"
+    """No line came for as long as a stream is kept open: connect again when there is one."""
+    LINE_TIMEOUT = "line_timeout"
+    """A line was begun and not ended within the deadline of a body."""
+    BUSY = "busy"
+    """Too many bytes were being taken in, for too long: connect again later."""

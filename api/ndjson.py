@@ -103,11 +103,11 @@ def read(body: bytes | bytearray, max_line: int = MAX_LINE_BYTES) -> Iterator[Li
 
 
 def read_some(
-    body: bytes | bytearray, max_line: int = MAX_LINE_BYTES
+    body: bytes | bytearray, max_line: int = MAX_LINE_BYTES, first: int = 1
 ) -> Iterator[Sequence[Line | Rejection]]:
-    """The same, some lines at a time."""
-    at = 3 if body[:3] == b"\xef\xbb\xbf" else 0
-    number = 1
+    """The same, some lines at a time. `first` is the number of the first one, where others came before."""
+    at = 3 if first == 1 and body[:3] == b"\xef\xbb\xbf" else 0
+    number = first
     while at < len(body):
         end = len(body)
         if end - at > _TOGETHER:
@@ -159,7 +159,7 @@ def _read_each(
         stop = end if newline < 0 else newline
         if stop - at > max_line:
             yield Rejection(
-                number, LineCode.LINE_TOO_LONG, f"the line has {stop - at} bytes, it may have {max_line}"
+                number, LineCode.LINE_TOO_LONG, f"the line has more than the {max_line} bytes it may have"
             )
         else:
             raw = bytes(body[at:stop])

@@ -11,7 +11,9 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     """Times are milliseconds, sizes bytes.
 
     `token` is what every request to ingest and MCP must carry, None for none. `hosts` are the names that a Host
-    header may have beside the loopback ones, with or without a port. `errors` picks the numbers of MCP errors:
+    header may have beside the loopback ones, with or without a port. `rate` is how many lines a principal may send
+    in a second, None for as many as it likes. `stream_credits` are the lines of an ingest stream that may be under
+    way, `stream_idle_ms` is how long one stays open without a line. `errors` picks the numbers of MCP errors:
     `sep-3415`, or `openai` for clients that still expect the draft's.
     """
 
@@ -22,6 +24,9 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     body_deadline_ms: int = 30_000
     max_in_flight_bytes: int = 64 * MIB
     max_in_flight_requests: int = 1000
+    rate: int | None = None
+    stream_credits: int = 1000
+    stream_idle_ms: int = 600_000
     heartbeat_ms: int = 15_000
     poll_ms: int = 1000
     shutdown_grace_ms: int = 5000

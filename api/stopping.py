@@ -23,6 +23,10 @@ class Stopping:
         self._begun.set()
         self._feed.wake()
 
+    async def begun(self) -> None:
+        """Wait until it begins."""
+        await self._begun.wait()
+
     async def wait(self, ms: float) -> None:
         """Wait this long, or until it begins."""
         try:

@@ -12,7 +12,7 @@ import msgspec
 
 from attend.cli.portrait import portrait
 from attend.cli.remote import client_of
-from attend.cli.screen import complain, console, hush
+from attend.cli.screen import complain, console
 from attend.client import Client
 from attend.core.report import Report
 from attend.errors import AnswerError, UnreachableError
@@ -32,9 +32,6 @@ def run_look(name: str, given: Mapping[str, Sequence[str]], *, as_json: bool, wa
     try:
         return asyncio.run(_look(client, name, as_json=as_json, watch=watch))
     except KeyboardInterrupt:
-        return 0
-    except BrokenPipeError:
-        hush()
         return 0
 
 

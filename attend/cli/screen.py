@@ -30,7 +30,12 @@ def console(*, stderr: bool = False) -> Console:
     """A console that takes text as it is: no markup, no emoji names, nothing highlighted by guess."""
     from rich.console import Console
 
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            """What it means that nobody reads any more is for each tool to say; rich would end it with 1."""
+            raise BrokenPipeError
+
+    return Plain(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:

@@ -23,6 +23,7 @@ from attend.configured import references
 from attend.core.types import ACTS
 from attend.errors import AttendError
 from attend.settings import Settings
+from attend.trace import log_traces
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ async def _serve(settings: Settings) -> int:
             if url is None:
                 return 0
             settings = msgspec.structs.replace(settings, store=url, data=None)
-        app = from_settings(settings)
+        app = from_settings(settings, observe=log_traces)
         open_now.push_async_callback(app.close)
         server = server_of(settings, app)
         grace = settings.shutdown_grace_ms / 1000

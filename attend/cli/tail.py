@@ -13,7 +13,7 @@ import msgspec
 
 from attend.cli.flags import TAIL, read
 from attend.cli.remote import client_of
-from attend.cli.screen import clock, complain, console, hush, one_line, safe
+from attend.cli.screen import clock, complain, console, one_line, safe
 from attend.client import START, Client, Occurrence
 from attend.errors import AnswerError, UnreachableError
 
@@ -27,9 +27,6 @@ def run_tail(given: Mapping[str, Sequence[str]], *, as_json: bool) -> int:
     try:
         return asyncio.run(_tail(client, values, as_json=as_json))
     except KeyboardInterrupt:
-        return 0
-    except BrokenPipeError:
-        hush()
         return 0
 
 

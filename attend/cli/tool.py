@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from attend.cli import tries
 from attend.cli.flags import DEAD, PUSH, REMOTE, STORE, TAIL
+from attend.cli.screen import hush
 from attend.option import Option
 
-TOOLS = ("push", "tail", "scope", "doctor", "dead")
+TOOLS = ("push", "tail", "scope", "doctor", "dead", *tries.TRIES)
 SHORT = {"count": "-n"}
 
 DEAD_ABOUT = "list, show, retry or drop what no judge or sink could take"
@@ -57,6 +59,7 @@ def add(command: Callable[..., argparse.ArgumentParser]) -> None:
     doctor = tool("doctor", "look a store over for what goes wrong, and what to do about it", STORE, ())
     doctor.add_argument("--repair", action="store_true", help="put right what can be put right safely")
     doctor.add_argument("--json", action="store_true", help="one line of JSON each")
+    tries.add(tool)
     _add_dead(command("dead", help=DEAD_ABOUT, description=DEAD_ABOUT, allow_abbrev=False), tool)
 
 
@@ -76,8 +79,19 @@ def _add_dead(dead: argparse.ArgumentParser, tool: Callable[..., argparse.Argume
 
 def run(command: str, given: dict[str, Any]) -> int:
     """Run a tool and return its exit code. Raises `ConfigError` with all that is wrong with its flags."""
+    try:
+        return _run(command, given)
+    except BrokenPipeError:
+        # Whoever read what it writes has gone. To `tail` and `scope` that is a way to be asked to stop.
+        hush()
+        return 0 if command in ("tail", "scope") else 1
+
+
+def _run(command: str, given: dict[str, Any]) -> int:
     files: list[str] = given.pop("files", [])
     flags: dict[str, list[str]] = {name: values for name, values in given.items() if isinstance(values, list)}
+    if command in tries.TRIES:
+        return tries.run(command, given, flags)
     if command == "push":
         from attend.cli.push import run_push
 

@@ -63,7 +63,7 @@ _WAITS_FOR = {
     Reason.CLOSING: "something closed: it settles once no closing event has come for {rules.closing_grace_ms} ms",
     Reason.CONTINUOUS: "something goes on: it settles once no continuous event has come for {rules.stream_gap_ms} ms",
     Reason.PASSIVE: "somebody looked: it settles once no passive event has come for {rules.passive_quiet_ms} ms",
-    Reason.AGE: "acts keep coming: it settles {rules.max_window_ms} ms after the first of them, whatever comes",
+    Reason.AGE: "it has waited long: it settles {rules.max_window_ms} ms after its first act, whatever comes",
     Reason.FLUSH: "it was addressed to the agent: it settles at once",
     Reason.FORCED: "somebody asked for a verdict: it settles at once",
     Reason.OVERFLOW: "it holds more than {rules.max_events} acts: it settles at once",

@@ -222,7 +222,8 @@ def _check_server(info: dict[str, Any]) -> None:
             "the Redis server is a cluster node: attend is made for one server or a failover pair"
         )
     policy = str(info.get("maxmemory_policy", "noeviction"))
-    if info.get("maxmemory") and policy != "noeviction":
+    # Without a maxmemory nothing is evicted yet, but a server shared with a cache will have one some day.
+    if policy.startswith("allkeys") or (info.get("maxmemory") and policy != "noeviction"):
         _logger.warning(
             "the Redis server evicts keys when it is full (maxmemory-policy %s): scopes will be lost; "
             "set it to noeviction",

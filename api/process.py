@@ -12,6 +12,7 @@ from attend.api.server import Server, serve
 from attend.api.settings import ApiSettings
 from attend.app import Attend, from_settings
 from attend.settings import Settings
+from attend.trace import log_traces
 
 
 def api_settings(settings: Settings) -> ApiSettings:
@@ -24,6 +25,9 @@ def api_settings(settings: Settings) -> ApiSettings:
         body_deadline_ms=settings.body_deadline_ms,
         max_in_flight_bytes=settings.max_in_flight_bytes,
         max_in_flight_requests=settings.max_in_flight_requests,
+        rate=settings.rate,
+        stream_credits=settings.stream_credits,
+        stream_idle_ms=settings.stream_idle_ms,
         heartbeat_ms=settings.heartbeat_ms,
         poll_ms=settings.poll_ms,
         shutdown_grace_ms=settings.shutdown_grace_ms,
@@ -64,7 +68,7 @@ async def _run(settings: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    app = from_settings(settings, asks=False)
+    app = from_settings(settings, observe=log_traces, asks=False)
     try:
         server = server_of(settings, app)
         try:

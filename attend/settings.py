@@ -70,6 +70,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     body_deadline_ms: int = 30_000
     max_in_flight_bytes: int = 64 * MIB
     max_in_flight_requests: int = 1000
+    rate: int | None = None
+    stream_credits: int = 1000
+    stream_idle_ms: int = 600_000
     heartbeat_ms: int = 15_000
     poll_ms: int = 1000
     shutdown_grace_ms: int = 5000

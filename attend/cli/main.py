@@ -22,6 +22,7 @@ _WORK = {"concurrency"}
 _WIRE = {
     *("host", "port", "socket", "token", "allow_hosts", "max_body", "max_line", "body_deadline_ms"),
     *("max_in_flight_bytes", "max_in_flight_requests", "heartbeat_ms", "poll_ms"),
+    *("rate", "stream_credits", "stream_idle_ms"),
 }
 _ALL = {each.name for each in OPTIONS}
 

@@ -25,7 +25,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     names: list[str] = given.only or list(REACH)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 110)
     measured_on = machine()
     began = time.monotonic()
     figures = asyncio.run(_run(QUICK if given.quick else FULL, names))

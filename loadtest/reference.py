@@ -26,7 +26,7 @@ def endpoint(url: str) -> Any:
             if not message.get("more_body", False):
                 break
         lines = [line for line in body.split(b"\n") if line]
-        async with client.pipeline(transaction=False) as pipeline:
+        async with client.pipeline() as pipeline:
             for line in lines:
                 pipeline.xadd(STREAM, {"line": bytes(line)})
             await pipeline.execute()

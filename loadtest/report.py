@@ -67,12 +67,10 @@ class Reach(Struct, frozen=True):
 
     def __str__(self) -> str:
         """As the table shows it."""
-        parts = [
-            "" if self.ratio is None else f"{self.ratio:g}x",
-            "" if self.p50 is None else f"p50 {self.p50:g} ms",
-            "" if self.p99 is None else f"p99 {self.p99:g} ms",
-        ]
-        return ", ".join(part for part in parts if part)
+        if self.ratio is not None:
+            return f"{self.ratio:g}x"
+        parts = [("p50", self.p50), ("p99", self.p99)]
+        return ", ".join(f"{name} {most:g}" for name, most in parts if most is not None) + " ms"
 
 
 REACH: Mapping[str, Reach] = {
@@ -119,13 +117,13 @@ def write_json(path: Path, figures: Mapping[str, Figure], machine: Mapping[str, 
 def show(figures: Mapping[str, Figure], console: Console) -> None:
     """Print figures as a table."""
     table = Table()
-    for heading in ("figure", "attend", "reference", "ratio", "p50", "p99", "reach", ""):
+    for heading in ("figure", "attend", "reference", "ratio", "reach", ""):
         table.add_column(heading, justify="left" if heading in ("figure", "reach", "") else "right")
     for name, figure in figures.items():
         if isinstance(figure, Ratio):
-            cells = (f"{figure.value:,.0f}/s", f"{figure.reference:,.0f}/s", f"{figure.ratio:.2f}x", "", "")
+            cells = f"{figure.value:,.0f}/s", f"{figure.reference:,.0f}/s", f"{figure.ratio:.2f}x"
         else:
-            cells = ("", "", "", f"{figure.p50:.1f} ms", f"{figure.p99:.1f} ms")
+            cells = f"p50 {figure.p50:.1f}, p99 {figure.p99:.1f} ms", "", ""
         reach = REACH[name]
         table.add_row(name, *cells, str(reach), "reached" if reach.met(figure) else "missed")
     console.print(table)

@@ -29,7 +29,7 @@ class Effort(Struct, frozen=True, kw_only=True):
 
 
 QUICK = Effort(
-    ingest_rounds=5, ingest_seconds=0.8, worker_rounds=3, worker_runs=1500, flushes=200, settles=100
+    ingest_rounds=5, ingest_seconds=0.6, worker_rounds=3, worker_runs=1200, flushes=150, settles=80
 )
 FULL = Effort(
     ingest_rounds=15, ingest_seconds=2, worker_rounds=9, worker_runs=5000, flushes=1000, settles=500

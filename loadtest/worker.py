@@ -24,7 +24,7 @@ from loadtest.stage import Stage
 
 PREFIX = "worker"
 KIND = {"task.ended": "closing"}
-GRACE_MS = 1200
+GRACE_MS = 1000
 """All of a round's scopes are pushed before the first is due; jobs are deferred by as much."""
 
 FIRST, LAST = 0.9, 0.1

@@ -100,7 +100,7 @@ def _add(window: OpenWindow, events: list[Event], now: int) -> OpenWindow:
     kinds = {event.kind for event in events}
     acts = 0 if kinds.isdisjoint(ACTS) else sum(event.kind in ACTS for event in events)
     return OpenWindow(
-        events=(*window.events, *events),
+        events=window.events + tuple(events),
         size=window.size + sum(event.size for event in events),
         acts=window.acts + acts,
         dropped=window.dropped,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import pytest
 
+from attend import Attend
+from attend.api.auth import Principal, Right
+from attend.api.scopes import Scopes
 from attend.core.report import Report
 from attend.core.why import Status
 from attend.store.base import ScopeStore
@@ -88,3 +92,32 @@ async def test_a_lost_scope_says_so_and_an_unreadable_one_is_409(served: Serve, 
             assert lost.json()["open"]["gap"] is True
             bad = await client.client.get("/v1/scopes/bad")
             assert (bad.status_code, bad.json()["error"]) == (409, "scope_unreadable")
+
+
+async def test_what_may_not_be_seen_is_the_same_404_as_what_is_unknown() -> None:
+    async with Attend(kind={}) as app:
+        await app.push("ops/db", [{"name": "log", "id": "a"}])
+        scopes = Scopes(app)
+        reader = Principal("reader", frozenset({Right.READ}), ("shop/",))
+        sender = Principal("sender", frozenset({Right.INGEST}))
+        unseen = await asked(scopes, reader, b"/v1/scopes/ops%2Fdb")
+        assert unseen == await asked(scopes, reader, b"/v1/scopes/shop%2Fnobody")
+        assert unseen[0] == 404
+        assert (await asked(scopes, sender, b"/v1/scopes/ops%2Fdb"))[0] == 403
+        seen = Principal("other", frozenset({Right.READ}), ("ops/",))
+        assert (await asked(scopes, seen, b"/v1/scopes/ops%2Fdb"))[0] == 200
+
+
+async def asked(scopes: Scopes, principal: Principal, path: bytes) -> tuple[int, bytes]:
+    """The route called as a gate would that let this principal in: its status and its body."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: Any = {"type": "http", "method": "GET", "raw_path": path, "state": {"principal": principal}}
+    await scopes(scope, receive, send)
+    return sent[0]["status"], sent[1]["body"]

@@ -15,13 +15,15 @@ from attend.core.types import Judgment
 from attend.errors import ConfigError, PermanentError
 from attend.judges.base import Judge, JudgeInput
 from attend.judges.budget import Budget, budget_of
+from attend.replay.setups import DECIDING
+from attend.settings import Settings
 from attend.testing.clock import FakeClock
 
 
 class Recorded(Struct, frozen=True, omit_defaults=True):
     """A line of the file: what was judged, how, and how many milliseconds that took.
 
-    `asked` names what else the judge was told: the routes on offer, guidance and predicates.
+    `asked` names who was asked, and what beside the events: the routes on offer, guidance and predicates.
     """
 
     window: str
@@ -69,21 +71,37 @@ class Judgments:
             self._file.close()
             self._file = None
 
-    def find(self, input: JudgeInput) -> Recorded | None:
-        """What was recorded of this question, if anything."""
-        return self._known.get((input.window.id, input.window.waits, _asked(input)))
+    def find(self, who: str, input: JudgeInput) -> Recorded | None:
+        """What was recorded of this question to this judge, if anything."""
+        return self._known.get((input.window.id, input.window.waits, _asked(who, input)))
 
-    def add(self, input: JudgeInput, judgment: Judgment, ms: int) -> None:
+    def add(self, who: str, input: JudgeInput, judgment: Judgment, ms: int) -> None:
         """Take a judgment down."""
-        found = Recorded(input.window.id, input.window.waits, _asked(input), judgment, ms)
+        found = Recorded(input.window.id, input.window.waits, _asked(who, input), judgment, ms)
         self._known[found.window, found.waits, found.asked] = found
         if self._file is not None:
             self._file.write(msgspec.json.encode(found).decode() + "\n")
             self._file.flush()
 
 
-def _asked(input: JudgeInput) -> str:
-    told: list[Any] = [input.routes, input.window.reason, input.guidance, sorted(input.predicates.items())]
+def who_of(settings: Settings) -> str:
+    """A name for the judge that settings describe: two of one name answer alike."""
+    told = {
+        each.name: getattr(settings, each.name)
+        for each in DECIDING
+        if each.name.startswith("judge") and not each.secret
+    }
+    return msgspec.json.encode([told, settings.criteria], order="sorted").decode()
+
+
+def _asked(who: str, input: JudgeInput) -> str:
+    told: list[Any] = [
+        who,
+        input.routes,
+        input.window.reason,
+        input.guidance,
+        sorted(input.predicates.items()),
+    ]
     return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:12]
 
 
@@ -98,6 +116,7 @@ class Bench:
     def __init__(
         self,
         clock: FakeClock,
+        who: str,
         judge: Judge | None,
         recorded: Judgments,
         *,
@@ -105,6 +124,7 @@ class Bench:
         judge_ms: int = 0,
     ) -> None:
         self._clock = clock
+        self._who = who
         self._judge = judge
         self._recorded = recorded
         self._timeout_ms = timeout_ms
@@ -120,7 +140,7 @@ class Bench:
 
     async def __call__(self, input: JudgeInput, /) -> Judgment:
         """A verdict."""
-        known = self._recorded.find(input)
+        known = self._recorded.find(self._who, input)
         if known is not None:
             self.replayed += 1
             judgment = known.judgment
@@ -133,12 +153,12 @@ class Bench:
 
     async def _ask(self, input: JudgeInput) -> Judgment:
         if self._judge is None:
-            raise PermanentError("no judgment of this window was recorded")
+            raise PermanentError("no judgment of this window by this judge was recorded")
         began = time.monotonic()
         with self._clock.hold():
             async with asyncio.timeout(self._timeout_ms / 1000):
                 judgment = await self._judge(input)
         self.asked += 1
         if isinstance(judgment, Judgment):  # pyright: ignore[reportUnnecessaryIsInstance]
-            self._recorded.add(input, judgment, int((time.monotonic() - began) * 1000))
+            self._recorded.add(self._who, input, judgment, int((time.monotonic() - began) * 1000))
         return judgment

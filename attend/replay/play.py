@@ -15,7 +15,7 @@ from attend.core.trace import DeadLettered, EventsDropped, VerdictReached, Windo
 from attend.core.types import Judgment, Reason, Route, Summary
 from attend.errors import OutboxFullError
 from attend.judges.base import Judge
-from attend.replay.judgments import Bench, Judgments
+from attend.replay.judgments import Bench, Judgments, who_of
 from attend.replay.recording import Recording
 from attend.settings import Settings
 from attend.store.memory import MemoryStore
@@ -117,11 +117,16 @@ async def play(
     clock = FakeClock(recording.began_at)
     watch = _Watch(clock)
     bench = Bench(
-        clock, judge, recorded or Judgments(), timeout_ms=settings.rules.judge_timeout_ms, judge_ms=judge_ms
+        clock,
+        who_of(settings),
+        judge,
+        recorded or Judgments(),
+        timeout_ms=settings.rules.judge_timeout_ms,
+        judge_ms=judge_ms,
     )
     store = MemoryStore(clock)
     app = from_settings(
-        replace(settings, concurrency=SLOTS, sink=None, dead_letter=None, shutdown_grace_ms=0),
+        replace(settings, judge="rule", concurrency=SLOTS, sink=None, dead_letter=None, shutdown_grace_ms=0),
         store,
         observe=watch,
         judge=bench,

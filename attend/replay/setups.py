@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from attend import table
 from attend.config_file import read_file
 from attend.errors import ConfigError
 from attend.options import OPTIONS
@@ -43,7 +44,10 @@ def other(
     if len(paths) > 1 or (paths and pairs):
         raise ConfigError("--against: give one file, or key=value of the settle table, not several setups")
     if pairs:
-        return _over(base, Settings.read({"settle": pairs}, {}, NAMES), {"settle"})
+        try:
+            return _over(base, Settings(settle=table.settle(pairs)), {"settle"})
+        except ValueError as error:
+            raise ConfigError(*(f"--against: {line}" for line in str(error).splitlines())) from None
     [path] = paths
     if path.endswith(".toml"):
         theirs, said = Settings.read({"config": [path]}, {}, NAMES), set(read_file(path).given) & NAMES

@@ -1,218 +1,23 @@
-"""`attend push`, `tail` and `scope` against a real serve: what they write, and how they end."""
+"""`attend tail` and `attend scope` against a real serve, and what the tools have in common."""
 
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.cli.test_serve import attend, until
+from tests.cli.conftest import KINDS
+from tests.cli.test_serve import attend
 from tests.rig.service import Service
+from tests.rig.tool import Terminal, line, start
 from tests.servers import bundled_binary
 
 pytestmark = pytest.mark.timeout(300)
-
-KINDS = '{"user.said":"flush","build.*":"closing","look":"passive"}'
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A running serve, which the tests share; each has scopes of its own."""
-    bundled_binary()
-    log = tmp_path_factory.mktemp("serve") / "log"
-    flags = ("--store", "memory", "--port", "0", "--kinds", KINDS, "--settle", "passive_quiet_ms=50000")
-    service = Service("serve", *flags, log=log)
-    yield service.wait_ready().url
-    service.kill()
-
-
-def line(scope: str, id: str, name: str = "log", **more: Any) -> bytes:
-    """One event as a line."""
-    return json.dumps({"scope": scope, "id": id, "name": name, **more}).encode() + b"\n"
-
-
-def start(
-    *arguments: str,
-    stdin: Any = None,
-    output: Any = subprocess.PIPE,
-    environ: Mapping[str, str] | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start the command; stdout and stderr are pipes, or both the one thing given."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ATTEND_")}
-    return subprocess.Popen(
-        [sys.executable, "-m", "attend", *arguments],
-        stdin=stdin,
-        stdout=output,
-        stderr=output,
-        env={**clean, **(environ or {})},
-    )
-
-
-class Terminal:
-    """A command on a terminal of its own: everything it wrote there, as it came."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._ours, theirs = pty.openpty()
-        environ = {"TERM": "xterm-256color", "COLUMNS": "100"}
-        self.process = start(*arguments, stdin=theirs, output=theirs, environ=environ)
-        os.close(theirs)
-        self.written = ""
-
-    def read_until(self, words: str, seconds: float = 60) -> str:
-        """Read until it wrote some words, or ended."""
-        end = time.monotonic() + seconds
-        while words not in self.written and time.monotonic() < end:
-            ready, _, _ = select.select([self._ours], [], [], 0.1)
-            if ready:
-                try:
-                    data = os.read(self._ours, 65536)
-                except OSError:
-                    break
-                self.written += data.decode(errors="replace")
-        assert words in self.written, self.written[-2000:]
-        return self.written
-
-    def interrupt(self) -> int:
-        """Control-C, and its exit code."""
-        self.process.send_signal(signal.SIGINT)
-        return self.end()
-
-    def end(self) -> int:
-        """Wait for its end, reading on, and its exit code."""
-        while self.process.poll() is None:
-            ready, _, _ = select.select([self._ours], [], [], 0.1)
-            if ready:
-                try:
-                    self.written += os.read(self._ours, 65536).decode(errors="replace")
-                except OSError:
-                    break
-        code = self.process.wait(60)
-        os.close(self._ours)
-        return code
-
-
-def test_push_shows_each_bad_line_with_its_place_in_its_file(url: str, tmp_path: Path) -> None:
-    first, second = tmp_path / "first.ndjson", tmp_path / "second.ndjson"
-    first.write_bytes(
-        b"\xef\xbb\xbf"
-        + line("p1", "a")
-        + b"not json\n"
-        + b"\n"
-        + line("p1", "b")
-        + line("p1", "a", text="other")
-    )
-    second.write_bytes(line("", "c") + line("p1", "d", at=17) + line("p1", "e").rstrip())
-    ran = attend("push", str(first), str(second), "--url", url)
-    assert ran.returncode == 1
-    bad = ran.stderr.splitlines()
-    assert bad[0].startswith(f"{first}:2: bad_json: ")
-    assert bad[1].startswith(f"{first}:5: the id 'a' was taken before with other content")
-    assert bad[2].startswith(f"{second}:1: bad_scope: ")
-    assert bad[3].startswith(f"{second}:2: bad_at: ")
-    assert len(bad) == 4
-    assert ran.stdout.startswith("7 lines in ")
-    assert "3 accepted, 1 duplicate, 3 rejected, 1 with an id" in ran.stdout
-    again = attend("push", str(second), ATTEND_URL=url)
-    assert "0 accepted, 1 duplicate, 2 rejected" in again.stdout
-
-
-def test_push_of_many_lines_goes_in_bodies_and_all_are_taken(url: str, tmp_path: Path) -> None:
-    file = tmp_path / "many.ndjson"
-    file.write_bytes(b"".join(line(f"p2/{n % 7}", f"e{n}", text="x" * (n % 900)) for n in range(3000)))
-    ran = attend("push", str(file), "--url", url, "--body-lines", "400")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "3000 accepted, 0 duplicates, 0 rejected" in ran.stdout
-    with file.open("rb") as stdin:
-        process = start("push", "-", "--url", url, stdin=stdin)
-        out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert b"0 accepted, 3000 duplicates" in out
-
-
-def test_a_live_pipe_is_sent_as_it_comes(url: str) -> None:
-    process = start("push", "-", "--url", url, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    for id in ("a", "b"):
-        process.stdin.write(line("p3", id))
-        process.stdin.flush()
-
-        def taken(id: str = id) -> bool:
-            answer = httpx.get(f"{url}/v1/scopes/p3", timeout=60)
-            return answer.status_code == 200 and answer.json()["open"]["events"][-1]["id"] == id
-
-        until(taken)
-        assert process.poll() is None
-    process.stdin.write(line("p3", "c").rstrip())
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, b"")
-    assert b"3 lines in" in out
-
-
-def test_a_line_without_an_end_is_not_kept_in_memory_for_ever(url: str) -> None:
-    process = start("push", "-", "--url", url, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    for _ in range(40):
-        process.stdin.write(b"x" * 1024 * 1024)
-    process.stdin.write(b"\n" + line("p4", "a"))
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert err.startswith(b"stdin:1: line_too_long: ")
-    assert b"2 lines in" in out
-    assert b"1 accepted, 0 duplicates, 1 rejected" in out
-
-
-def test_push_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    file = tmp_path / "f"
-    file.write_bytes(line("s", "a"))
-    process = start("push", str(file), "--url", f"http://127.0.0.1:{port}", "--retry-for", "120")
-    time.sleep(1)
-    service = Service(
-        "serve", "--store", "memory", "--port", str(port), "--kinds", KINDS, log=tmp_path / "log"
-    )
-    try:
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
-        assert b"1 accepted" in out
-        assert b"is attend serve running there?" in err
-    finally:
-        service.kill()
-
-
-def test_push_gives_up_in_time_and_says_where_to_go_on(tmp_path: Path) -> None:
-    file = tmp_path / "f"
-    file.write_bytes(b"\n" + line("s", "a"))
-    ran = attend("push", str(file), "--url", "http://127.0.0.1:1", "--retry-for", "1")
-    assert ran.returncode == 3
-    assert f"{file}:2 is the first line that may not have been taken" in ran.stderr
-    assert "nothing answers at http://127.0.0.1:1" in ran.stderr
-    assert "0 accepted" in ran.stdout
-
-
-def test_push_on_a_terminal_has_a_progress_bar(url: str, tmp_path: Path) -> None:
-    file = tmp_path / "many.ndjson"
-    file.write_bytes(b"".join(line("p5", f"e{n}") for n in range(2000)) + b"bad\n")
-    terminal = Terminal("push", str(file), "--url", url)
-    code = terminal.end()
-    assert code == 1
-    assert "100%" in terminal.written
-    assert "━" in terminal.written
-    assert f"{file}:2001: bad_json" in terminal.written.replace("\r", "").replace("\n", "")
-    assert "2000 accepted, 0 duplicates, 1 rejected" in terminal.written
 
 
 def test_tail_from_the_start_filtered_as_text_and_as_json(url: str) -> None:

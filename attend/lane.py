@@ -1,20 +1,31 @@
-"""One lane of a runner: its slots, what wakes it, and the timer for its next due instant."""
+"""One lane of a runner: its slots, what it has in hand, what wakes it, and the timer for its next due instant."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from attend.clock import Clock
 from attend.core.types import Lane
 
+LONG_MS = 250
+"""What a call may take before it is set aside."""
+
 
 class LaneSlots:
-    """Counts what a lane has in hand. `wake` is set when it may be worth claiming."""
+    """Counts what a lane has in hand. `wake` is set when it may be worth claiming.
 
-    def __init__(self, lane: Lane, slots: int, clock: Clock) -> None:
+    Beside its `slots` a lane has `room` for calls set aside because they take long, so that those of one receiver
+    that hangs do not hold up the others.
+    """
+
+    def __init__(self, lane: Lane, slots: int, clock: Clock, room: int = 0) -> None:
         self.lane = lane
         self.slots = slots
         self.running = 0
+        self.aside = 0
+        self._room = room
         self.wake = asyncio.Event()
         self.wake.set()
         self.more = False
@@ -38,6 +49,35 @@ class LaneSlots:
         if self.more:
             self.wake.set()
 
+    @contextmanager
+    def calling(self) -> Generator[None]:
+        """A call is made meanwhile. Once it takes long its slot goes to others, where there is room for it aside."""
+        if not self._room:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        is_aside = False
+        timer: asyncio.TimerHandle
+
+        def set_aside() -> None:
+            nonlocal is_aside, timer
+            if self.aside < self._room:
+                is_aside = True
+                self.aside += 1
+                self.give()
+            else:
+                timer = loop.call_later(LONG_MS / 1000, set_aside)
+
+        timer = loop.call_later(LONG_MS / 1000, set_aside)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if is_aside:
+                # For what little is left it has a slot again, over their number if need be.
+                self.aside -= 1
+                self.take()
+
     def wake_at(self, at: int | None) -> None:
         """Wake at an instant, in place of the one that was set before; None for not at all."""
         if at == self._rings_at:
@@ -57,3 +97,17 @@ class LaneSlots:
         await self._clock.sleep(at - self._clock.now())
         self._timer = self._rings_at = None
         self.wake.set()
+
+
+class Run:
+    """One claimed scope in hand: `now` is the claim's instant, `until` its end."""
+
+    __slots__ = ("calling", "lane", "now", "scope", "turn", "until")
+
+    def __init__(self, lane: LaneSlots, scope: str, now: int, until: int) -> None:
+        self.lane = lane
+        self.scope = scope
+        self.now = now
+        self.until = until
+        self.calling = False
+        self.turn = False

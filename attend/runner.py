@@ -20,7 +20,7 @@ from attend.core.work import work_of
 from attend.draft import Claim
 from attend.engine import Engine
 from attend.errors import AttendError, ConflictError, StoreUnavailableError
-from attend.lane import LaneSlots
+from attend.lane import LaneSlots, Run
 
 logger = logging.getLogger("attend")
 
@@ -38,25 +38,16 @@ HAND_BACK_MS = 2000
 
 SLOTS = 32
 
-
-class _Run:
-    """One claimed scope in hand."""
-
-    __slots__ = ("calling", "lane", "now", "scope", "turn", "until")
-
-    def __init__(self, lane: LaneSlots, scope: str, now: int, until: int) -> None:
-        self.lane = lane
-        self.scope = scope
-        self.now = now
-        self.until = until
-        self.calling = False
-        self.turn = False
+ASIDE = 8
+"""How many deliveries that take long may go on without a slot, for each slot there is."""
 
 
 class Runner:
     """Runs the lanes that this process can serve, with `slots` runs in each at once.
 
-    Settling always; delivering where there is a sink, burying where there is a dead-letter handler.
+    Settling always; delivering where there is a sink, burying where there is a dead-letter handler. In these two a
+    call that takes long is set aside, `ASIDE` times the slots at most: a receiver that hangs for some scopes is no
+    reason for the others to wait. Judge calls are not: their slots are what bounds how many there are at once.
     """
 
     def __init__(
@@ -79,10 +70,13 @@ class Runner:
             served.append(Lane.DELIVER)
         if calls.dead_letter is not None:
             served.append(Lane.BURY)
-        self._lanes = {lane: LaneSlots(lane, slots, engine.clock) for lane in served}
+        self._lanes = {
+            lane: LaneSlots(lane, slots, engine.clock, 0 if lane is Lane.SETTLE else ASIDE * slots)
+            for lane in served
+        }
         self._grace_ms = grace_ms
         self._hand_back_ms = hand_back_ms
-        self._runs: dict[asyncio.Task[None], _Run] = {}
+        self._runs: dict[asyncio.Task[None], Run] = {}
         self._turn = asyncio.Lock()
         self._awaiting_turn = 0
         self._stopping = False
@@ -121,7 +115,7 @@ class Runner:
             lane.more = len(claimed.scopes) == asked
             lane.wake_at(claimed.next_at if claimed.next_at is None or claimed.next_at > now else None)
             for scope in claimed.scopes:
-                self._begin(_Run(lane, scope, now, now + CLAIM_MS))
+                self._begin(Run(lane, scope, now, now + CLAIM_MS))
 
     async def _listen(self) -> None:
         """Wait for wake tokens, for all lanes that have a slot; once a second wake them without one."""
@@ -151,7 +145,7 @@ class Runner:
         self._link.failed(error)
         await asyncio.sleep(random.uniform(0.1, 1.0))
 
-    def _begin(self, run: _Run) -> None:
+    def _begin(self, run: Run) -> None:
         run.lane.take()
         task = asyncio.create_task(self._run(run))
         self._runs[task] = run
@@ -171,7 +165,7 @@ class Runner:
         elif error is not None:
             logger.error("scope %r, lane %s", run.scope, run.lane.lane, exc_info=error)
 
-    async def _run(self, run: _Run) -> None:
+    async def _run(self, run: Run) -> None:
         applied = await self._start(run)
         while applied is not None:
             call = _own(applied.effects, run.lane.lane)
@@ -179,7 +173,7 @@ class Runner:
                 return
             applied = await self._call(run, call)
 
-    async def _start(self, run: _Run) -> Applied | None:
+    async def _start(self, run: Run) -> Applied | None:
         """Tick the scope; None where there is nothing to go on with."""
         lane = run.lane.lane
         while True:
@@ -201,7 +195,7 @@ class Runner:
             if not await self._take_turn(run, applied):
                 return None
 
-    def _holds_off(self, run: _Run, state: ScopeState) -> bool:
+    def _holds_off(self, run: Run, state: ScopeState) -> bool:
         """Whether to leave the scope alone for now: its holder may be just back from where the store was, or its
         call needs a process of its own and it is not its turn."""
         work = work_of(state, run.lane.lane)
@@ -211,7 +205,7 @@ class Runner:
             return self._link.quiet_ms > 0 and work.attempt.expired(max(run.now, self._clock.now()))
         return self._isolates and work.attempt.suspect and not run.turn and run.lane.lane is not Lane.BURY
 
-    async def _take_turn(self, run: _Run, applied: Applied) -> bool:
+    async def _take_turn(self, run: Run, applied: Applied) -> bool:
         """Wait for the turn of a call that runs in a process of its own, one at a time, outside the lane's slots.
 
         The claim is renewed meanwhile; False where it was lost, or where too many wait here already.
@@ -244,14 +238,15 @@ class Runner:
                     self._turn.release()
                 turn.cancel()
 
-    async def _call(self, run: _Run, call: Call) -> Applied | None:
+    async def _call(self, run: Run, call: Call) -> Applied | None:
         """Make a call and commit what came of it, and with it the start of the next, where one is due."""
         if self._stopping:
             await self._hand_back(run, call)
             return None
         run.calling = True
         try:
-            ended = await self._caller.carry_out(run.scope, call)
+            with run.lane.calling():
+                ended = await self._caller.carry_out(run.scope, call)
         except asyncio.CancelledError:
             await self._hand_back(run, call)
             raise
@@ -262,16 +257,16 @@ class Runner:
         inputs = (ended, Ticked(lane, takeover=False)) if goes_on else (ended,)
         return await self._engine.apply(run.scope, inputs, patient=True)
 
-    async def _hand_back(self, run: _Run, call: Call) -> None:
+    async def _hand_back(self, run: Run, call: Call) -> None:
         id = call.window.id if isinstance(call, JudgeCall) else call.id
         released = Released(lane_of(call), id, call.token)
         await self._engine.apply(run.scope, (released,), patient=True)
 
-    def _due(self, run: _Run, applied: Applied) -> int | None:
+    def _due(self, run: Run, applied: Applied) -> int | None:
         due = due_at(applied.state, self._engine.book.of(applied.state))
         return {Lane.SETTLE: due.settle, Lane.DELIVER: due.deliver, Lane.BURY: due.bury}[run.lane.lane]
 
-    async def _release(self, run: _Run, applied: Applied, due_at: int | None) -> bool:
+    async def _release(self, run: Run, applied: Applied, due_at: int | None) -> bool:
         try:
             released = await self._store.release(run.lane.lane, run.scope, applied.version, run.until, due_at)
         except StoreUnavailableError as error:

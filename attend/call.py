@@ -17,7 +17,7 @@ from attend.core.effect import Judge as JudgeCall
 from attend.core.input import Delivered, Failed, Judged, Lost, Released
 from attend.core.rules import Rules
 from attend.core.types import Decision, Judgment, Lane
-from attend.errors import AttendError, PermanentError, StoreUnavailableError
+from attend.errors import AttendError, PermanentError, StoreUnavailableError, is_down
 from attend.judges.base import Judge, JudgeImage, JudgeInput
 from attend.kept import decision_of, letter_of
 from attend.link import Link
@@ -26,7 +26,9 @@ from attend.store.base import ScopeStore, StoredWindow
 from attend.trace import CaptureFailed, Observer
 
 MESSAGE_CHARS = 500
-LONGEST_RETRY_AFTER_MS = 3_600_000
+LONGEST_RETRY_AFTER_MS = 86_400_000
+"""A day: who asks for a longer wait is taken to have meant that."""
+
 LEASE_MARGIN_MS = 250
 """A delivery ends this much before its lease, so that what came of it is committed within it."""
 
@@ -269,6 +271,7 @@ def _failed(lane: Lane, id: str, token: int, error: Exception) -> Failed:
         token,
         _message(error),
         permanent=isinstance(error, PermanentError),
+        down=is_down(error),
         retry_after_ms=min(retry_after_ms, LONGEST_RETRY_AFTER_MS),
     )
 

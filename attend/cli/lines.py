@@ -76,7 +76,9 @@ class Files:
             total += found.st_size - os.lseek(handle, 0, os.SEEK_CUR)
         return total
 
-    async def batches(self, most_lines: int, most_bytes: int) -> AsyncGenerator[list[FileLine]]:
+    async def batches(
+        self, most_lines: int, most_bytes: int, linger: float = LINGER
+    ) -> AsyncGenerator[list[FileLine]]:
         """The lines that are not blank. Raises `OSError` where a file cannot be read to its end."""
         queue: asyncio.Queue[_Chunk | None] = asyncio.Queue()
         room = threading.Semaphore(_CHUNKS)
@@ -94,7 +96,7 @@ class Files:
         while True:
             chunk: _Chunk | None
             try:
-                async with asyncio.timeout(max(0.0, oldest + LINGER - time.monotonic()) if batch else None):
+                async with asyncio.timeout(max(0.0, oldest + linger - time.monotonic()) if batch else None):
                     chunk = await queue.get()
             except TimeoutError:
                 yield batch

@@ -50,6 +50,9 @@ def add(command: Callable[..., argparse.ArgumentParser]) -> None:
 
     push = tool("push", "send events from files, or - for stdin", REMOTE, PUSH)
     push.add_argument("files", nargs="*", metavar="FILE", help="NDJSON, one event a line; - is stdin")
+    push.add_argument(
+        "--stream", action="store_true", help="over one request that stays open, each line as it comes"
+    )
     tail = tool("tail", "show decisions as they come", REMOTE, TAIL)
     tail.add_argument("--json", action="store_true", help="one line of JSON each")
     scope = tool("scope", "show what is open in a scope, and why it has not settled", REMOTE, ())
@@ -95,7 +98,7 @@ def _run(command: str, given: dict[str, Any]) -> int:
     if command == "push":
         from attend.cli.push import run_push
 
-        return run_push(files, flags)
+        return run_push(files, flags, stream=given["stream"])
     if command == "tail":
         from attend.cli.tail import run_tail
 

@@ -3,6 +3,7 @@
 from attend.client.body import Body, Conflict, IngestReply, Rejected
 from attend.client.client import DEFAULT_URL, Client
 from attend.client.decisions import START, Decisions, Occurrence
+from attend.client.stream import Stream
 
 __all__ = [
     "DEFAULT_URL",
@@ -14,4 +15,5 @@ __all__ = [
     "IngestReply",
     "Occurrence",
     "Rejected",
+    "Stream",
 ]

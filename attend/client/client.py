@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 from urllib.parse import quote, urlsplit
 
@@ -13,6 +13,7 @@ import msgspec
 from attend.client.answer import LATER, problem_of, refused, trouble_of
 from attend.client.body import Body, IngestReply
 from attend.client.decisions import Decisions
+from attend.client.stream import Stream
 from attend.core.report import Report
 from attend.errors import AnswerError, UnreachableError
 
@@ -46,6 +47,7 @@ class Client:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError(f"{url!r} is no URL of a server; it begins with http://, https:// or unix:")
+        self._uds = uds
         self._where = url if uds is None else f"unix:{uds}"
         self._patience = patience
         self._http = httpx.AsyncClient(
@@ -79,6 +81,26 @@ class Client:
         with their ids is safe.
         """
         return await self.body(lines).send()
+
+    def stream(
+        self,
+        *,
+        on_wait: Callable[[str, float], object] | None = None,
+        on_reply: Callable[[IngestReply, Sequence[int]], object] | None = None,
+    ) -> Stream:
+        """A stream that lines are sent through as they come: `async with client.stream() as s: await s.send(line)`.
+
+        It connects when there is a line, straight to the server and through no proxy of the environment, and again
+        where the connection broke. `on_wait` is told why it waits and how long, `on_reply` what became of lines.
+        """
+        return Stream(
+            self._http,
+            self._uds,
+            where=self._where,
+            patience=self._patience,
+            on_wait=on_wait,
+            on_reply=on_reply,
+        )
 
     async def scope(self, name: str) -> Report | None:
         """What there is in a scope; None where it is unknown, or not yours to see.

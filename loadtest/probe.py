@@ -1,7 +1,8 @@
 """A judge that writes down when it was called, and a sink that hangs: for `--judge` and `--sink`.
 
 `LOADTEST_CALLS` names the file that a line is added to for each call: `judged <scope> <now> <accepted at>`, the
-instants in milliseconds and the second one that of the window's last event, or `hanging <scope>`.
+instants in milliseconds and the second one that of the window's last event, `delivered <scope> <now> <accepted at>
+<id of that event>`, or `hanging <scope>`.
 """
 
 from __future__ import annotations
@@ -35,3 +36,9 @@ async def deliver(decision: Decision) -> None:
     if decision.scope.startswith(HANGING):
         os.write(_calls(), f"hanging {decision.scope}\n".encode())
         await asyncio.Event().wait()
+    now, event = time.time() * 1000, decision.window.events[-1]
+    os.write(_calls(), f"delivered {decision.scope} {now:.2f} {event.accepted_at} {event.id}\n".encode())
+
+
+async def nowhere(decision: Decision) -> None:
+    """The sink of a process that runs no lanes: never called."""

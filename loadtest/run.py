@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Collection
 import msgspec
 from msgspec import Struct
 
+from loadtest.deadsink import dead_sink
 from loadtest.embedded import flush_to_handler
 from loadtest.flush import KINDS, flush_to_decision
 from loadtest.ingest import BULK, SINGLE, ingest
@@ -18,7 +19,8 @@ from loadtest.worker import runs
 
 class Effort(Struct, frozen=True, kw_only=True):
     """How much is measured: rounds of ingest and their seconds a side, rounds of the worker and its runs a round,
-    and how many flushes and settles are timed."""
+    how many flushes and settles are timed, and beside a dead sink the rounds, the deliveries a side, and the cap that
+    the outbox behind it fills to."""
 
     ingest_rounds: int
     ingest_seconds: float
@@ -26,13 +28,32 @@ class Effort(Struct, frozen=True, kw_only=True):
     worker_runs: int
     flushes: int
     settles: int
+    dead_rounds: int
+    dead_deliveries: int
+    dead_cap: int
 
 
 QUICK = Effort(
-    ingest_rounds=5, ingest_seconds=0.6, worker_rounds=3, worker_runs=1200, flushes=150, settles=80
+    ingest_rounds=5,
+    ingest_seconds=0.6,
+    worker_rounds=3,
+    worker_runs=1200,
+    flushes=150,
+    settles=80,
+    dead_rounds=3,
+    dead_deliveries=60,
+    dead_cap=100,
 )
 FULL = Effort(
-    ingest_rounds=15, ingest_seconds=2, worker_rounds=9, worker_runs=5000, flushes=1000, settles=500
+    ingest_rounds=15,
+    ingest_seconds=2,
+    worker_rounds=9,
+    worker_runs=5000,
+    flushes=1000,
+    settles=500,
+    dead_rounds=9,
+    dead_deliveries=500,
+    dead_cap=1000,
 )
 
 
@@ -57,6 +78,8 @@ async def _measure(name: str, stage: Stage, effort: Effort) -> Figure:
         return await _flush_to_decision(stage, effort)
     if name == "flush_to_decision_embedded":
         return await flush_to_handler(stage, effort.flushes)
+    if name == "behind_a_dead_sink":
+        return await dead_sink(stage, effort.dead_rounds, effort.dead_deliveries, effort.dead_cap)
     return await settle_lag(stage, effort.settles, behind_sinks=name == "settle_lag_behind_sinks")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attend import Attend, Decision, RedisStore
+from attend import Attend, RedisStore
 from loadtest.pace import steadily, until
-from loadtest.probe import HANGING
+from loadtest.probe import HANGING, nowhere
 from loadtest.report import Latency
 from loadtest.stage import Stage
 
@@ -36,7 +36,7 @@ async def settle_lag(stage: Stage, count: int, *, behind_sinks: bool = False) ->
         store=RedisStore(stage.url, prefix=prefix),
         kind=KIND,
         settle={"closing_grace_ms": GRACE_MS},
-        sink=_nowhere if behind_sinks else None,
+        sink=nowhere if behind_sinks else None,
     ) as app:
 
         async def push(scope: str) -> None:
@@ -55,10 +55,6 @@ async def settle_lag(stage: Stage, count: int, *, behind_sinks: bool = False) ->
     for scope, now, accepted_at in _lines(calls, "judged"):
         found.setdefault(scope, float(now) - int(accepted_at) - GRACE_MS)
     return Latency.of([found[scope] for scope in wanted])
-
-
-async def _nowhere(decision: Decision) -> None:
-    """Never called: this process runs no lanes."""
 
 
 def _lines(calls: Path, kind: str) -> list[list[str]]:

@@ -12,7 +12,17 @@ from loadtest.account import Account
 from loadtest.report import REACH, Latency, Ratio, machine, write_json
 from loadtest.run import Effort, measure
 
-TINY = Effort(ingest_rounds=1, ingest_seconds=0.1, worker_rounds=1, worker_runs=100, flushes=5, settles=5)
+TINY = Effort(
+    ingest_rounds=1,
+    ingest_seconds=0.1,
+    worker_rounds=1,
+    worker_runs=100,
+    flushes=5,
+    settles=5,
+    dead_rounds=1,
+    dead_deliveries=5,
+    dead_cap=3,
+)
 
 
 @pytest.mark.anyio
@@ -23,7 +33,8 @@ async def test_every_figure_is_measured_and_written(tmp_path: Path) -> None:
     assert list(written["figures"]) == list(REACH)
     assert written["machine"]["cores"] >= 1
     for name, figure in written["figures"].items():
-        fields = {"p50", "p99"} if REACH[name].ratio is None else {"value", "reference", "ratio"}
+        is_ratio = REACH[name].ratio or REACH[name].slowdown
+        fields = {"value", "reference", "ratio"} if is_ratio else {"p50", "p99"}
         assert set(figure) == fields, name
         assert all(number > 0 for number in figure.values()), (name, figure)
 

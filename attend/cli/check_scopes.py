@@ -20,7 +20,7 @@ from attend.core.state import OpenWindow, ScopeState
 from attend.core.types import Lane
 from attend.errors import StateFormatError, StoreCorruptError
 from attend.rulebook import RuleBook
-from attend.store.base import Outcome, Write
+from attend.store.base import Loaded, Outcome, Write
 from attend.store.inspect import Inspector
 from attend.store.redis import RedisStore
 from attend.stored import restore
@@ -100,14 +100,31 @@ class Scopes:
         seen = await self._look(sorted(names), dues, listed, found.referred)
         if seen:
             await asyncio.sleep(AGAIN)
-            again = sorted({case.scope for case in seen})
-            dues = {lane: await self._inspector.scores(keys.due(lane), again) for lane in Lane}
-            listed = await self._inspector.scores(keys.scopes, again)
             now = {
-                (case.scope, case.ill): case for case in await self._look(again, dues, listed, found.referred)
+                (case.scope, case.ill): case
+                for case in await self._again(sorted({case.scope for case in seen}), found)
             }
             found.cases = [now[case.scope, case.ill] for case in seen if (case.scope, case.ill) in now]
         return found
+
+    async def _again(self, names: Sequence[str], found: Survey) -> list[Case]:
+        """What is wrong with scopes for certain: those are left out that changed while they were looked at."""
+        keys, cases = self._inspector.keys, list[Case]()
+        for start in range(0, len(names), _CHUNK):
+            some = names[start : start + _CHUNK]
+            before = await self._store.load([(name, "") for name in some])
+            dues = {lane: await self._inspector.scores(keys.due(lane), some) for lane in Lane}
+            listed = await self._inspector.scores(keys.scopes, some)
+            after = await self._store.load(
+                [(name, known.version) for name, known in zip(some, before, strict=True)]
+            )
+            steady = {
+                name: known
+                for name, known, then in zip(some, before, after, strict=True)
+                if (known.version, known.outcome) == (then.version, then.outcome)
+            }
+            cases += await self._judge(steady, dues, listed, found.referred)
+        return cases
 
     async def _late(self, dues: Mapping[Lane, Mapping[str, float]]) -> dict[Lane, tuple[int, float]]:
         """For each lane how many scopes waited too long, and the longest wait in milliseconds."""
@@ -129,35 +146,41 @@ class Scopes:
         cases: list[Case] = []
         for start in range(0, len(names), _CHUNK):
             some = names[start : start + _CHUNK]
-            for scope, loaded in zip(
-                some, await self._store.load([(name, "") for name in some]), strict=True
-            ):
-                if loaded.outcome is Outcome.BAD:
-                    cases.append(Case(scope, Ill.BAD))
-                elif loaded.outcome is Outcome.LOST:
-                    cases.append(Case(scope, Ill.LOST, loaded.version))
-                elif not loaded.version:
+            loaded = await self._store.load([(name, "") for name in some])
+            cases += await self._judge(dict(zip(some, loaded, strict=True)), dues, listed, referred)
+        return cases
+
+    async def _judge(
+        self,
+        scopes: Mapping[str, Loaded],
+        dues: Mapping[Lane, Mapping[str, float]],
+        listed: Collection[str],
+        referred: set[str],
+    ) -> list[Case]:
+        cases: list[Case] = []
+        for scope, loaded in scopes.items():
+            if loaded.outcome is Outcome.BAD:
+                cases.append(Case(scope, Ill.BAD))
+            elif loaded.outcome is Outcome.LOST:
+                cases.append(Case(scope, Ill.LOST, loaded.version))
+            elif not loaded.version:
+                if scope in listed or any(scope in members for members in dues.values()):
                     cases.append(Case(scope, Ill.GHOST))
-                else:
-                    try:
-                        known = await restore(scope, None, loaded, self.book)
-                    except (StateFormatError, StoreCorruptError):
-                        cases.append(Case(scope, Ill.UNREADABLE, loaded.version))
-                        continue
-                    referred.update(parcel.id for parcel in known.state.outbox)
-                    referred.update(dead.window for dead in known.state.dead)
-                    due = {
-                        Lane.SETTLE: known.due.settle,
-                        Lane.DELIVER: known.due.deliver,
-                        Lane.BURY: known.due.bury,
-                    }
-                    missing = {
-                        lane: at for lane, at in due.items() if at is not None and scope not in dues[lane]
-                    }
-                    if missing:
-                        cases.append(Case(scope, Ill.MISSING, loaded.version, missing))
-                    if scope not in listed:
-                        cases.append(Case(scope, Ill.UNLISTED, loaded.version))
+            else:
+                try:
+                    known = await restore(scope, None, loaded, self.book)
+                except (StateFormatError, StoreCorruptError):
+                    cases.append(Case(scope, Ill.UNREADABLE, loaded.version))
+                    continue
+                referred.update(parcel.id for parcel in known.state.outbox)
+                referred.update(dead.window for dead in known.state.dead)
+                lanes = (known.due.settle, known.due.deliver, known.due.bury)
+                due = dict(zip(Lane, lanes, strict=True))
+                missing = {lane: at for lane, at in due.items() if at is not None and scope not in dues[lane]}
+                if missing:
+                    cases.append(Case(scope, Ill.MISSING, loaded.version, missing))
+                if scope not in listed:
+                    cases.append(Case(scope, Ill.UNLISTED, loaded.version))
         return cases
 
     async def repair(self, cases: Sequence[Case]) -> bool:

@@ -47,12 +47,12 @@ class Windows:
                 break
         if stray or held:
             await asyncio.sleep(AGAIN)
-        stray = [
-            window
-            for window in await self._again(stray)
-            if not window.held and not await self._in_log(window)
-        ]
-        held = [window for window in await self._again(held) if window.held and await self._is_let_go(window)]
+        # What a lane or a trim does to a window it does in one step: what is still as it was, once nothing refers to
+        # it, is not in the middle of that.
+        stray = [window for window in stray if not await self._in_log(window)]
+        stray = [window for window in await self._again(stray) if not window.held]
+        held = [window for window in held if await self._is_let_go(window)]
+        held = [window for window in await self._again(held) if window.held]
         found = await self._say(stray, held, repair=repair)
         after = await self._inspector.log()
         missing = before.rows - kept

@@ -13,8 +13,11 @@ import pytest
 
 from attend import Attend, RedisStore
 from attend.core.types import Decision
+from tests.cli.conftest import KINDS
 from tests.cli.test_serve import attend
 from tests.rig.reader import until
+from tests.rig.service import Service
+from tests.rig.tool import line, start
 from tests.servers import Server, plain_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -209,3 +212,23 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
     ):
         ran = attend("doctor", *flags)
         assert (ran.returncode, ran.stderr.count("\n")) == (2, 1), ran.stderr
+
+
+def test_a_store_at_work_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
+    data, file = str(tmp_path / "data"), tmp_path / "f"
+    flags = ("--data", data, "--port", "0", "--sink", "log", "--retain-rows", "100", "--kinds", KINDS)
+    file.write_bytes(
+        b"".join(line(f"s/{n % 900}", f"e{n}", ("look", "user.said")[n % 2]) for n in range(30_000))
+    )
+    service = Service("serve", *flags, log=tmp_path / "log").wait_ready()
+    try:
+        pushing = start("push", str(file), "--url", service.url)
+        for _ in range(3):
+            ran = attend("doctor", "--data", data)
+            found = [row for row in ran.stdout.splitlines() if row.startswith("problem")]
+            assert [row for row in found if "workers" not in row and "latency" not in row] == [], ran.stdout
+        out, err = pushing.communicate(timeout=200)
+        assert pushing.returncode == 0, err
+        assert b"30000 accepted" in out
+    finally:
+        service.kill()

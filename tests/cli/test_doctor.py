@@ -61,8 +61,8 @@ def doctor(server: Server, *flags: str) -> tuple[int, dict[str, list[dict[str, A
     ran = attend("doctor", "--store", server.url, "--json", *flags)
     assert ran.stderr == "", ran.stderr
     found: dict[str, list[dict[str, Any]]] = {}
-    for line in ran.stdout.splitlines():
-        finding = json.loads(line)
+    for row in ran.stdout.splitlines():
+        finding = json.loads(row)
         found.setdefault(finding["check"], []).append(finding)
     return ran.returncode, found
 

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ApiSettings", "Server", "build", "run_api", "serve"]
 
-_HOME = {"ApiSettings": "settings", "Server": "server", "build": "app", "run_api": "process", "serve": "server"}
+_HOME = {
+    "ApiSettings": "settings",
+    "Server": "server",
+    "build": "app",
+    "run_api": "process",
+    "serve": "server",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,8 @@ from attend.api.answer import Problem
 from attend.api.auth import Gate, Principal
 from attend.api.body import Flight
 from attend.api.codes import RequestCode
+from attend.api.explain import PATH as DECISIONS
+from attend.api.explain import Explain
 from attend.api.health import Health
 from attend.api.ingest import Ingest
 from attend.api.intake import Intake
@@ -53,6 +55,7 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
             _route("/v1/ingest", Ingest(*ways_in, settings)),
             _route("/v1/ingest/stream", Stream(*ways_in, settings, stopping)),
             asgi(SCOPES, is_mount=True, copy_scope=True)(Scopes(app)),
+            asgi(DECISIONS, is_mount=True, copy_scope=True)(Explain(app)),
             _route("/healthz", health.alive),
             _route("/readyz", health.ready),
             asgi("/mcp", is_mount=True, copy_scope=True)(endpoint),

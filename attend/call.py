@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from attend.clock import Clock, SystemClock
 from attend.core import codec
+from attend.core.account import Asked
 from attend.core.effect import Bury, Call, Deliver
 from attend.core.effect import Judge as JudgeCall
 from attend.core.input import Delivered, Failed, Judged, Lost, Released
@@ -104,7 +105,7 @@ class Caller:
         try:
             match call:
                 case JudgeCall():
-                    return Judged(id, token, await self._judge(scope, call, left_ms))
+                    return Judged(id, token, *await self._judge(scope, call, left_ms))
                 case Deliver():
                     await self._deliver(call)
                 case Bury():
@@ -119,7 +120,7 @@ class Caller:
             return _failed(lane, id, token, error)
         return Delivered(lane, id)
 
-    async def _judge(self, scope: str, call: JudgeCall, left_ms: int) -> Judgment:
+    async def _judge(self, scope: str, call: JudgeCall, left_ms: int) -> tuple[Judgment, Asked]:
         facts, images = await asyncio.gather(self._facts(scope), self._images(scope))
         asked = JudgeInput(
             scope=scope,
@@ -132,12 +133,12 @@ class Caller:
             recent=call.recent,
             starts=call.starts,
         )
-        timeout_ms = self._rules.judge_timeout_ms
+        timeout_ms, began_at = self._rules.judge_timeout_ms, self._clock.now()
         if call.suspect and self.calls.isolation is not None:
             judgment = await self._within(left_ms, "the judge", self.calls.isolation.judge(asked, timeout_ms))
         else:
             judgment = await self._within(timeout_ms, "the judge", self.calls.judge(asked))
-        return _read(judgment)
+        return _read(judgment), Asked.of(self._clock.now() - began_at, facts, len(images))
 
     async def _deliver(self, call: Deliver) -> None:
         sink = self.calls.sink

@@ -1,4 +1,4 @@
-"""The tools that try a setup out on recorded events: what each takes, and how it is started."""
+"""The tools that show why, and what if: what each takes, and how it is started."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attend.cli.flags import REMOTE
 from attend.core.types import DELIVERED, Route
 from attend.option import Option, integer, word
 from attend.replay.setups import DECIDING
 
-TRIES = ("replay", "tune")
+TRIES = ("replay", "tune", "explain")
 
 
 def _routes(texts: Sequence[str]) -> frozenset[Route]:
@@ -76,9 +77,17 @@ def add(tool: Callable[..., argparse.ArgumentParser]) -> None:
         )
         each.add_argument("--json", action="store_true", help="as JSON")
 
+    why = tool("explain", "show why a decision is what it is, and where it is by now", REMOTE, ())
+    why.add_argument("id", metavar="ID", help="a decision's id, or a dead letter's")
+    why.add_argument("--json", action="store_true", help="as JSON")
+
 
 def run(command: str, given: Mapping[str, Any], flags: Mapping[str, Sequence[str]]) -> int:
     """Run one and return its exit code. Raises `ConfigError` with all that is wrong with its flags."""
+    if command == "explain":
+        from attend.cli.explain import run_explain
+
+        return run_explain(given["id"], flags, as_json=given["json"])
     if command == "replay":
         from attend.cli.replay import run_replay
 

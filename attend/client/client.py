@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -14,6 +14,7 @@ from attend.client.answer import LATER, problem_of, refused, trouble_of
 from attend.client.body import Body, IngestReply
 from attend.client.decisions import Decisions
 from attend.client.stream import Stream
+from attend.core.explain import Explanation
 from attend.core.report import Report
 from attend.errors import AnswerError, UnreachableError
 
@@ -21,6 +22,8 @@ DEFAULT_URL = "http://127.0.0.1:8787"
 
 TIMEOUT = httpx.Timeout(60, connect=5, pool=None)
 """Seconds. A body's answer comes once all of it is committed, which a busy store takes its time for."""
+
+T = TypeVar("T")
 
 Lines = Iterable[bytes | str | Mapping[str, Any]]
 
@@ -107,10 +110,18 @@ class Client:
 
         Raises `UnreachableError` and `AnswerError`.
         """
-        # Dots too, or a scope named `..` would be a step up.
-        path = quote(name, safe="", errors="surrogatepass").replace(".", "%2E")
+        return await self._look(f"/v1/scopes/{_segment(name)}", Report)
+
+    async def explain(self, decision_id: str) -> Explanation | None:
+        """Why a decision, or a dead letter, is what it is; None where it is not kept, or not yours to see.
+
+        Raises `UnreachableError` and `AnswerError`.
+        """
+        return await self._look(f"/v1/decisions/{_segment(decision_id)}/explain", Explanation)
+
+    async def _look(self, path: str, kind: type[T]) -> T | None:
         try:
-            answer = await self._http.get(f"/v1/scopes/{path}")
+            answer = await self._http.get(path)
         except httpx.TransportError as error:
             raise UnreachableError(trouble_of(error, self._where)) from error
         if answer.status_code == 404 and problem_of(answer).error == "not_found":
@@ -121,7 +132,7 @@ class Client:
         if answer.status_code != 200:
             raise refused(answer)
         try:
-            return msgspec.json.decode(answer.content, type=Report)
+            return msgspec.json.decode(answer.content, type=kind)
         except msgspec.MsgspecError as error:
             raise AnswerError(200, "", f"it answered what no attend answers: {error}") from error
 
@@ -158,3 +169,8 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _segment(name: str) -> str:
+    """A name as one segment of a path: dots too, or one named `..` would be a step up."""
+    return quote(name, safe="", errors="surrogatepass").replace(".", "%2E")

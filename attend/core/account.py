@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 from msgspec import Struct
 
 from attend.core.attempt import Past
 from attend.core.rules import Rules
 from attend.core.types import Reason, Route
+
+FACTS_BYTES = 8 * 1024
+"""How many bytes of facts are kept with a decision."""
 
 
 class Asked(Struct, frozen=True, omit_defaults=True):
@@ -20,6 +26,18 @@ class Asked(Struct, frozen=True, omit_defaults=True):
     facts_json: bytes | None = None
     facts_bytes: int = 0
     images: int = 0
+
+    @classmethod
+    def of(cls, ms: int, facts: Any, images: int) -> Asked:
+        """With facts as any value; those that are no JSON are left out, whatever they were."""
+        if facts is None:
+            return cls(ms, images=images)
+        try:
+            facts_json = msgspec.json.encode(facts)
+        except Exception:  # noqa: BLE001 - the verdict stands without them
+            return cls(ms, images=images)
+        size = len(facts_json)
+        return cls(ms, facts_json if size <= FACTS_BYTES else None, size, images)
 
 
 class Account(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,11 +57,12 @@ class Account(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Arrival(Struct, frozen=True, omit_defaults=True):
-    """A decision or dead letter reached where it was going, at this instant and start, after these earlier ones."""
+    """A decision reached its sink, or a dead letter its handler (`buried`): when, at which start, after which others."""
 
     at: int
     starts: int
     past: tuple[Past, ...] = ()
+    buried: bool = False
 
 
 def limit_of(reason: Reason, rules: Rules) -> int | None:

@@ -42,6 +42,6 @@ def end_burial(state: ScopeState, now: int) -> Moved:
     """The handler took the oldest dead letter."""
     dead = state.dead[0]
     return replace(state, dead=state.dead[1:]), (
-        Drop(dead.window, True, Arrival(now, dead.attempt.starts, dead.attempt.past)),
+        Drop(dead.window, True, Arrival(now, dead.attempt.starts, dead.attempt.past, buried=True)),
         DeadLetterTaken(state.scope, dead.id),
     )

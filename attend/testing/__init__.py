@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from attend.testing.suite import Case, MakeStore
     from attend.testing.threshold import Candidate, Suggestion, suggest_threshold
-    from attend.testing.trial import Trial, trial
+    from attend.testing.trials import Trial, trial
 
 __all__ = [
     "Act",
@@ -80,7 +80,7 @@ _HOMES = {
     ),
     "suite": ("Case", "MakeStore"),
     "threshold": ("Candidate", "Suggestion", "suggest_threshold"),
-    "trial": ("Trial", "trial"),
+    "trials": ("Trial", "trial"),
 }
 _HOME = {name: f"attend.testing.{module}" for module, names in _HOMES.items() for name in names}
 

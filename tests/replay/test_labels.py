@@ -31,7 +31,7 @@ def test_labels_are_lines_of_json_or_ids_as_they_are(tmp_path: Path) -> None:
     file.write_text('{"id":"a2","label":"fire"}\n\na5\n{"id":"b2","scope":"ops"}\n')
     assert load_labels(str(file)) == [Label("a2"), Label("a5"), Label("b2", "ops")]
     found, unknown = labelled([*load_labels(str(file)), Label("b2", "ci"), Label("zz")], recorded(*STORY))
-    assert (found, unknown) == ({("ci", "a2"), ("ci", "a5"), ("ops", "b2")}, 2)
+    assert (set(found), unknown) == ({("ci", "a2"), ("ci", "a5"), ("ops", "b2")}, 2)
 
 
 @pytest.mark.parametrize("text", ["", '{"label":"fire"}\n', '{"id":7}\n', "{nonsense\n"])

@@ -28,6 +28,8 @@ class Flight:
         self.requests = 0
         self.freed = asyncio.Event()
         """Set once bytes are let go of, where there were too many; then another takes its place."""
+        self.first: Ticket | None = None
+        """Who may go on where there are too many, so that not all wait for each other to end their lines."""
 
     @contextmanager
     def board(self) -> Generator[Ticket]:
@@ -75,14 +77,18 @@ class Ticket:
         was_full = flight.bytes > flight.max_bytes
         flight.bytes -= size
         self.bytes -= size
+        if flight.first is self:
+            flight.first = None
         if was_full:
             freed, flight.freed = flight.freed, asyncio.Event()
             freed.set()
 
     async def room(self) -> None:
-        """Wait until there are not too many bytes, or all of them are this request's."""
-        while self._too_many:
+        """Wait until there are not too many bytes, or it is this one's turn to go on all the same."""
+        while self._too_many and self._flight.first not in (None, self):
             await self._flight.freed.wait()
+        if self._too_many:
+            self._flight.first = self
 
     @property
     def _too_many(self) -> bool:

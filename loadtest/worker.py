@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -45,9 +46,10 @@ async def runs(stage: Stage, rounds: int, count: int) -> Ratio:
 class _Side:
     """One worker's queue: a sorted set that shrinks as work is done."""
 
-    def __init__(self, client: Any, queue: str) -> None:
+    def __init__(self, client: Any, queue: str, worker: Process) -> None:
         self._client = client
         self._queue = queue
+        self._worker = worker
 
     async def fill(self, name: str, count: int) -> None:
         raise NotImplementedError
@@ -63,6 +65,8 @@ class _Side:
 
     async def _when_left(self, most: float) -> tuple[float, int]:
         async for _ in ticks(120, every=0.005):
+            if self._worker.returncode is not None:
+                raise RuntimeError(f"the worker ended with {self._worker.returncode}")
             left = await self._client.zcard(self._queue)
             if left <= most:
                 return time.perf_counter(), left
@@ -72,8 +76,8 @@ class _Side:
 class _Scopes(_Side):
     """attend: a window of three events in each scope, all due at about the same time."""
 
-    def __init__(self, client: Any, app: Attend) -> None:
-        super().__init__(client, Keys(PREFIX).due(Lane.SETTLE))
+    def __init__(self, client: Any, app: Attend, worker: Process) -> None:
+        super().__init__(client, Keys(PREFIX).due(Lane.SETTLE), worker)
         self._app = app
 
     async def fill(self, name: str, count: int) -> None:
@@ -91,8 +95,8 @@ class _Scopes(_Side):
 class _Jobs(_Side):
     """arq: jobs without arguments, all due at about the same time."""
 
-    def __init__(self, client: ArqRedis) -> None:
-        super().__init__(client, default_queue_name)
+    def __init__(self, client: ArqRedis, worker: Process) -> None:
+        super().__init__(client, default_queue_name, worker)
         self._pool = client
 
     async def fill(self, name: str, count: int) -> None:
@@ -116,7 +120,7 @@ async def _scopes(stage: Stage) -> AsyncGenerator[_Side]:
     client: Any = Redis.from_url(stage.url)  # pyright: ignore[reportUnknownMemberType]
     store = RedisStore(stage.url, prefix=PREFIX)
     async with client, Attend(store=store, kind=KIND, settle=settle) as app:
-        scopes = _Scopes(client, app)
+        scopes = _Scopes(client, app, worker)
         await scopes.rate("warm-up", 100)
         yield scopes
     await stage.stop(worker)
@@ -137,10 +141,6 @@ async def _jobs(stage: Stage) -> AsyncGenerator[_Side]:
 
 class _Paused(_Jobs):
     """With the worker stopped between rounds: it looks for work a hundred times a second."""
-
-    def __init__(self, client: ArqRedis, worker: asyncio.subprocess.Process) -> None:
-        super().__init__(client)
-        self._worker = worker
 
     async def rate(self, name: str, count: int) -> float:
         """As ever."""

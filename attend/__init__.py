@@ -50,6 +50,10 @@ if TYPE_CHECKING:
         StoreUnavailableError,
         UnreachableError,
     )
+    from attend.eventlog.base import EventLog, EventPage
+    from attend.eventlog.memory import memory_log
+    from attend.eventlog.redis import redis_log
+    from attend.eventlog.source import log_source
     from attend.judges.base import Judge, JudgeImage, JudgeInput
     from attend.judges.cascade import cascade
     from attend.judges.criteria import DEFAULT_CRITERIA, DEFAULT_SYSTEM
@@ -83,6 +87,8 @@ __all__ = [
     "Emit",
     "Event",
     "EventError",
+    "EventLog",
+    "EventPage",
     "ImagesRejectedError",
     "Judge",
     "JudgeError",
@@ -124,7 +130,10 @@ __all__ = [
     "default_notice",
     "jev_judge",
     "llm_judge",
+    "log_source",
     "log_traces",
+    "memory_log",
+    "redis_log",
     "routes",
     "rule",
     "webhook",
@@ -175,6 +184,10 @@ _HOMES = {
         "StoreUnavailableError",
         "UnreachableError",
     ),
+    "attend.eventlog.base": ("EventLog", "EventPage"),
+    "attend.eventlog.memory": ("memory_log",),
+    "attend.eventlog.redis": ("redis_log",),
+    "attend.eventlog.source": ("log_source",),
     "attend.judges.base": ("Judge", "JudgeImage", "JudgeInput"),
     "attend.judges.cascade": ("cascade",),
     "attend.judges.criteria": ("DEFAULT_CRITERIA", "DEFAULT_SYSTEM"),

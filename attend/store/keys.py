@@ -5,8 +5,41 @@ All share one hash tag, so a script may touch any of them wherever they are kept
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from attend.core.types import Lane
 from attend.errors import ConfigError
+
+
+class LogKeys(Protocol):
+    """The keys of one log: its hash, its stream, and the hash of each window that its rows name."""
+
+    @property
+    def meta(self) -> str:
+        """hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format."""
+        ...
+
+    @property
+    def log(self) -> str:
+        """stream: n the dense counter, d what the row says, w the window's id where it has one."""
+        ...
+
+    def window(self, window_id: str) -> str:
+        """The hash of a window."""
+        ...
+
+
+class EventKeys:
+    """The keys of one scope's log of events, whose rows have no windows."""
+
+    def __init__(self, base: str, scope: str) -> None:
+        self.meta = f"{base}em:{scope}"
+        self.log = f"{base}e:{scope}"
+        self._none = f"{base}w:"
+
+    def window(self, window_id: str) -> str:
+        """A key that holds nothing."""
+        return self._none + window_id
 
 
 class Keys:
@@ -42,6 +75,10 @@ class Keys:
     def window(self, window_id: str) -> str:
         """hash: win the window; sum, id and n of its row; held, done, trimmed where they are so."""
         return self._window + window_id
+
+    def events(self, scope: str) -> EventKeys:
+        """A scope's log of events, in front of attend."""
+        return EventKeys(self._base, scope)
 
     def due(self, lane: Lane) -> str:
         """zset: scope, score = when it is due in the lane."""

@@ -12,7 +12,7 @@ import secrets
 from msgspec import Struct
 
 from attend.store.base import LogRow, Page, Position
-from attend.store.keys import Keys
+from attend.store.keys import LogKeys
 from attend.store.redis_link import Link
 
 TRIM_ROWS = 100
@@ -42,9 +42,9 @@ class _Found(Struct, frozen=True):
 
 
 class RedisLog:
-    """The log of one prefix."""
+    """One log: the decisions of a prefix, or a scope's events in front of attend."""
 
-    def __init__(self, link: Link, keys: Keys) -> None:
+    def __init__(self, link: Link, keys: LogKeys) -> None:
         self._link = link
         self._keys = keys
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from importlib.resources import files
 
-NAMES = ("claim", "commit", "load", "read", "register", "release", "remove", "trim", "wake")
+NAMES = ("append", "claim", "commit", "load", "read", "register", "release", "remove", "trim", "wake")
 """Every script, by the name of its file."""
 
 _INCLUDE = re.compile(r"^-- @include (\w+)[^\S\n]*$", re.MULTILINE)

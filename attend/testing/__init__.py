@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from attend.testing.conformance import decision_log_conformance, scope_store_conformance
     from attend.testing.crash import Crash, CrashingStore
     from attend.testing.crashes import crash_suite, multi_scope_crash_suite
+    from attend.testing.eventlogs import event_log_conformance
     from attend.testing.harness import Act, Advance, Harness, Outcome, Push, Request
     from attend.testing.script import (
         Answer,
@@ -49,6 +50,7 @@ __all__ = [
     "Trial",
     "crash_suite",
     "decision_log_conformance",
+    "event_log_conformance",
     "fail",
     "fake_clock",
     "hang",
@@ -66,6 +68,7 @@ _HOMES = {
     "conformance": ("decision_log_conformance", "scope_store_conformance"),
     "crash": ("Crash", "CrashingStore"),
     "crashes": ("crash_suite", "multi_scope_crash_suite"),
+    "eventlogs": ("event_log_conformance",),
     "harness": ("Act", "Advance", "Harness", "Outcome", "Push", "Request"),
     "script": (
         "Answer",

@@ -197,7 +197,7 @@ def _changes(changes: Comparison, name: str, most: int) -> Iterator[str]:
     signed.sort(key=lambda each: (each[1], each[0]))
     for sign, _, decision, was in signed[:most]:
         at, scope, route, reason, events, what = _row(decision)
-        yield f"  {sign} {at}  {scope}  {was}{route}  {reason}  {events} events  {what}"
+        yield f"  {sign} {at}  {scope}  {was}{route}  {reason}  {count(int(events), 'event')}  {what}"
         if sign == "-" and not changes.moved[decision.id]:
             yield "      its events are in no decision any more"
     if len(signed) > most:

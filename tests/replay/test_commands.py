@@ -151,3 +151,17 @@ def test_tuning_says_when_no_threshold_would_help(
 ) -> None:
     code, _, err = called(capsys, "tune", story)
     assert (code, "no judgment has probabilities" in err) == (1, True)
+
+
+def test_the_example_of_the_docs_says_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).parents[2]
+    docs = (root / "docs" / "replay.md").read_text(encoding="utf-8")
+    expected = docs.partition("```text\n")[2].partition("```")[0]
+    files = {name: str(root / "examples" / f"night.{name}") for name in ("ndjson", "kinds.json", "labels")}
+    night = ["replay", files["ndjson"], "--kinds", files["kinds.json"], "--labels", files["labels"]]
+    assert main(night) == 0
+    assert capsys.readouterr().out.startswith(expected)
+    assert main([*night, "--against", "closing_grace_ms=20000"]) == 0
+    out = capsys.readouterr().out
+    assert "with closing_grace_ms=20000: 3 appear, 9 vanish, 0 change route" in out
+    assert "precision  0.500" in out

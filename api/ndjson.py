@@ -88,7 +88,6 @@ _plain = msgspec.json.Decoder(_Plain).decode
 _any = msgspec.json.Decoder().decode
 _KNOWN = re.compile(rb'"(?:scope|id|at|name|data|text|flush|end)"')
 _ESCAPED_KEY = re.compile(rb'\\[^"]*"[ \t\r]*:')
-_BEFORE_COLON = (b'" :', b'"\t:', b'"\r:')
 _TOGETHER = 64 * 1024
 """Bytes that are looked at together, about."""
 
@@ -135,15 +134,18 @@ def _read_plain(raw: bytes, number: int) -> list[Line] | None:
             _any(each)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    known = sum(
-        2 + (event.id is not None) + (event.at is not None) + (event.text is not None) for event in events
-    ) + sum(event.data is not _NO_DATA for event in events)
-    if _keys(raw) - _keys(b"\n".join(data)) != known or any(space in raw for space in _BEFORE_COLON):
+    keys = 0
+    lines: list[Line] = []
+    for event, each in zip(events, data, strict=True):
+        id, at, text = event.id, event.at, event.text
+        keys += 2 + (id is not None) + (at is not None) + (text is not None) + (event.data is not _NO_DATA)
+        lines.append(Line(number, event.scope, NewEvent(event.name, id, at, each, text)))
+        number += 1
+    if _keys(raw) - _keys(b"\n".join(data)) != keys:
         return None
-    return [
-        Line(n, event.scope, NewEvent(event.name, event.id, event.at, each, event.text))
-        for n, (event, each) in enumerate(zip(events, data, strict=True), number)
-    ]
+    if b'" :' in raw or b'"\t:' in raw or b'"\r:' in raw:
+        return None
+    return lines
 
 
 def _keys(raw: bytes) -> int:

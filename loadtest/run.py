@@ -35,11 +35,11 @@ class Effort(Struct, frozen=True, kw_only=True):
 
 QUICK = Effort(
     ingest_rounds=5,
-    ingest_seconds=0.6,
+    ingest_seconds=0.5,
     worker_rounds=3,
-    worker_runs=1200,
-    flushes=150,
-    settles=80,
+    worker_runs=1000,
+    flushes=120,
+    settles=60,
     dead_rounds=3,
     dead_deliveries=60,
     dead_cap=100,

@@ -11,7 +11,8 @@ class Proxy:
     """Listens on a port of the loopback address and passes bytes on to a server's unix socket, both ways.
 
     `async with Proxy(path) as proxy`, then point the client at `proxy.url`. `delay` is the seconds each chunk
-    waits, either way.
+    waits, either way. A connection on which nothing comes back for `silence` seconds is closed; `closed_silent`
+    counts those.
     """
 
     def __init__(self, path: str) -> None:
@@ -24,12 +25,19 @@ class Proxy:
         self._server: asyncio.Server | None = None
         self._port = 0
         self.delay = 0.0
+        self.silence: float | None = None
+        self.closed_silent = 0
         self.connections = 0
 
     @property
     def url(self) -> str:
         """Where a Redis client finds it."""
         return f"redis://127.0.0.1:{self._port}"
+
+    @property
+    def http_url(self) -> str:
+        """Where an HTTP client finds it."""
+        return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -77,19 +85,23 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers |= {writer, far_writer}
-        for source, target in ((reader, far_writer), (far_reader, writer)):
-            pump = asyncio.create_task(self._pump(source, target))
+        for source, target, silence in ((reader, far_writer, None), (far_reader, writer, self.silence)):
+            pump = asyncio.create_task(self._pump(source, target, silence))
             self._pumps.add(pump)
             pump.add_done_callback(self._pumps.discard)
 
-    async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, silence: float | None
+    ) -> None:
         try:
-            while chunk := await source.read(65536):
+            while chunk := await asyncio.wait_for(source.read(65536), silence):
                 if self.delay:
                     await asyncio.sleep(self.delay)
                 await self._flows.wait()
                 target.write(chunk)
                 await target.drain()
+        except TimeoutError:
+            self.closed_silent += 1
         except OSError:
             pass
         finally:

@@ -15,7 +15,7 @@ from loadtest.stage import Stage
 
 KIND = {"user.said": "flush"}
 SCOPES = 100
-PER_SECOND = 50
+PER_SECOND = 100
 DEAD = f"{HANGING}dead"
 _WARM_UP = 20
 

@@ -40,8 +40,8 @@ QUICK = Effort(
     worker_runs=1000,
     flushes=120,
     settles=60,
-    dead_rounds=3,
-    dead_deliveries=60,
+    dead_rounds=5,
+    dead_deliveries=100,
     dead_cap=100,
 )
 FULL = Effort(

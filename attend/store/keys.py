@@ -16,7 +16,7 @@ class LogKeys(Protocol):
 
     @property
     def meta(self) -> str:
-        """hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format."""
+        """hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format, secret of its cursors."""
         ...
 
     @property
@@ -57,9 +57,9 @@ class Keys:
         self.scopes = f"{base}scopes"  # zset: every scope, score = its last commit
         self.dead = f"{base}dead"  # zset: scopes with dead letters, score = when the oldest of them died
         self.log = f"{base}log"  # stream: n the dense counter, d the summary, w the window's id
-        self.meta = (
-            f"{base}meta"  # hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format
-        )
+        self.meta = f"{base}meta"  # hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format, secret
+        self.audit = f"{base}audit"  # stream: d a row of who did what
+        self.readers = f"{base}readers"  # hash: who reads, and when a row last said so
         self.rules = f"{base}rules"  # hash: generation, highest = its digest, r:<digest> = rules
         self.dues = tuple(self.due(lane) for lane in Lane)
         self.wakes = tuple(self.wake(lane) for lane in Lane)
@@ -73,7 +73,7 @@ class Keys:
         return self._tail + scope
 
     def window(self, window_id: str) -> str:
-        """hash: win the window; sum, id and n of its row; held, done, trimmed where they are so."""
+        """hash: win the window; sum, id and n of its row; held, done, trimmed where they are so; ack:<principal> = when it took it."""
         return self._window + window_id
 
     def events(self, scope: str) -> EventKeys:

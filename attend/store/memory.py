@@ -15,6 +15,7 @@ from attend.core.types import Lane
 from attend.store.base import Claimed, Loaded, Outcome, StoredWindow, Write
 from attend.store.due_set import DueSet
 from attend.store.memory_log import MemoryLog
+from attend.store.memory_records import MemoryRecords
 
 
 class _Scope(Struct):
@@ -44,11 +45,17 @@ class MemoryStore:
         self._generation = 0
         self._digest = ""
         self._log = MemoryLog()
+        self._records = MemoryRecords(self._log)
 
     @property
     def log(self) -> MemoryLog:
         """The decision log that `commit` writes."""
         return self._log
+
+    @property
+    def records(self) -> MemoryRecords:
+        """What is on record beside the log."""
+        return self._records
 
     async def open(self) -> None:
         """Nothing to get ready."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from attend.store.base import Dropped, Kept, LogRow, Page, Position, Row, StoredWindow
 
@@ -19,6 +19,7 @@ class _Window(Struct):
     done: bool = False
     arrival: bytes = b""
     trimmed: bool = False
+    taken: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class MemoryLog:
@@ -26,6 +27,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self._epoch = secrets.token_hex(8)
+        self._secret = secrets.token_bytes(32)
         self._rows: list[tuple[str, LogRow]] = []
         self._trimmed = 0
         self._last = (0, 0)
@@ -118,6 +120,29 @@ class MemoryLog:
         """Where a decision's row is, or was."""
         stored = self._windows.get(decision_id)
         return None if stored is None or stored.row is None else stored.row.position
+
+    async def before(self, at: int) -> Position:
+        """The position that the rows logged at or after an instant come after."""
+        for _, row in reversed(self._rows):
+            if int(row.position.id.partition("-")[0]) < at:
+                return row.position
+        return await self.start()
+
+    async def secret(self) -> bytes:
+        """What cursors are sealed with."""
+        return self._secret
+
+    def take(self, decision_id: str, principal: str, at: int) -> int | None:
+        """See `Records.acknowledge`."""
+        stored = self._windows.get(decision_id)
+        if stored is None or stored.row is None or stored.trimmed:
+            return None
+        return stored.taken.setdefault(principal, at)
+
+    def is_taken(self, decision_id: str) -> bool:
+        """Whether anybody took a decision."""
+        stored = self._windows.get(decision_id)
+        return stored is not None and bool(stored.taken)
 
     async def trim(self, max_rows: int, oldest_at: int, limit: int = 1000) -> int:
         """Delete the oldest rows past a count or an age, with windows no lane refers to."""

@@ -12,6 +12,7 @@ from attend.store.base import Claimed, Loaded, Outcome, StoredWindow, Write
 from attend.store.keys import Keys
 from attend.store.redis_link import Link
 from attend.store.redis_log import RedisLog, new_epoch
+from attend.store.redis_records import RedisRecords
 from attend.store.redis_sleep import Sleepers
 
 FORMAT = 1
@@ -52,6 +53,7 @@ class RedisStore:
         self._link = Link(url, client, timeout_ms, max_connections)
         self._own = client is None
         self._log = RedisLog(self._link, self._keys)
+        self._records = RedisRecords(self._link, self._keys)
         self._sleepers = Sleepers(self._link, self._keys)
         self._opened = False
 
@@ -59,6 +61,11 @@ class RedisStore:
     def log(self) -> RedisLog:
         """The decision log that `commit` writes."""
         return self._log
+
+    @property
+    def records(self) -> RedisRecords:
+        """What is on record beside the log."""
+        return self._records
 
     async def open(self) -> None:
         """Connect, check the server and what it holds, load the scripts. Idempotent.
@@ -75,6 +82,7 @@ class RedisStore:
             raise StateFormatError(f"the store has format {int(written)}, this attend reads up to {FORMAT}")
         await self._link.load_scripts()
         await self._log.end()  # which gives the log its epoch
+        await self._log.secret()
         self._opened = True
 
     async def close(self) -> None:

@@ -139,6 +139,23 @@ class RedisLog:
         epoch = await self._link.call("HGET", self._keys.meta, "epoch")
         return None if epoch is None else Position(epoch.decode(), int(n), row_id.decode())
 
+    async def before(self, at: int) -> Position:
+        """The position that the rows logged at or after an instant come after."""
+        meta, _ = await self._range("+", 1)
+        found: list[tuple[bytes, dict[bytes, bytes] | None]] = await self._link.call(
+            "XREVRANGE", self._keys.log, f"({max(at, 1)}-0", "-", "COUNT", 1
+        )
+        n = (found[0][1] or {}).get(b"n", b"") if found else b""
+        return Position(meta.epoch, int(n), found[0][0].decode()) if n.isdigit() else await self.start()
+
+    async def secret(self) -> bytes:
+        """What cursors are sealed with."""
+        stored: bytes | None = await self._link.call("HGET", self._keys.meta, "secret")
+        if stored is None:
+            await self._link.call("HSETNX", self._keys.meta, "secret", secrets.token_hex(32))
+            stored = await self._link.call("HGET", self._keys.meta, "secret")
+        return stored or b""
+
     async def trim(self, max_rows: int, oldest_at: int, limit: int = 1000) -> int:
         """Delete the oldest rows past a count or an age, with windows no lane refers to."""
         trimmed = 0

@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable
 from importlib.resources import files
 
-NAMES = ("append", "claim", "commit", "load", "read", "register", "release", "remove", "trim", "wake")
+NAMES = (
+    *("acknowledge", "append", "claim", "commit", "load", "read"),
+    *("record", "register", "release", "remove", "trim", "wake"),
+)
 """Every script, by the name of its file."""
 
 _INCLUDE = re.compile(r"^-- @include (\w+)[^\S\n]*$", re.MULTILINE)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from attend.core.types import Lane
 from attend.errors import StoreUnavailableError
 from attend.store.base import Claimed, DecisionLog, Loaded, Outcome, ScopeStore, StoredWindow, Write
+from attend.store.records import Records
 
 
 class Crash(StrEnum):
@@ -36,6 +37,11 @@ class CrashingStore:
     def log(self) -> DecisionLog:
         """The other store's log."""
         return self._store.log
+
+    @property
+    def records(self) -> Records:
+        """The other store's records."""
+        return self._store.records
 
     async def open(self) -> None:
         """The other store is open already."""

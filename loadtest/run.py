@@ -34,11 +34,11 @@ class Effort(Struct, frozen=True, kw_only=True):
 
 
 QUICK = Effort(
-    ingest_rounds=5,
+    ingest_rounds=4,
     ingest_seconds=0.5,
     worker_rounds=3,
-    worker_runs=1000,
-    flushes=120,
+    worker_runs=800,
+    flushes=100,
     settles=60,
     dead_rounds=5,
     dead_deliveries=100,

@@ -46,8 +46,8 @@ class Batch:
         return self._future.done()
 
     def settle(self, scope: str, result: Applied | Exception) -> None:
-        """A scope's result; the last one wakes the caller."""
-        if self.done:
+        """A scope's result, of which the first counts; the last scope's wakes the caller."""
+        if self.done or scope in self.results:
             return
         self.results[scope] = result
         self._waiting -= 1

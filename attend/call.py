@@ -93,7 +93,7 @@ class Caller:
         self._observe = observe
 
     async def carry_out(self, scope: str, call: Call) -> Ended:
-        """Make a call, whatever it is. Raises nothing but `CancelledError`.
+        """Make a call, whatever it is. Raises `CancelledError` where this task is cancelled, and what ends a process.
 
         A call whose lease has run out already, or runs out while the store is away, is handed back.
         """
@@ -116,7 +116,12 @@ class Caller:
             return Lost(lane, id, token)
         except StoreUnavailableError:
             return Released(lane, id, token)
-        except Exception as error:  # noqa: BLE001 - a judge or sink may raise anything: it is its failure
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            # A judge or sink may raise anything, also what its own cancelled task left it with: it is its failure.
             return _failed(lane, id, token, error)
         return Delivered(lane, id)
 
@@ -263,7 +268,13 @@ def _read(answer: object) -> Judgment:
         raise TypeError(f"the judge's answer cannot be read: {error}") from error
 
 
-def _failed(lane: Lane, id: str, token: int, error: Exception) -> Failed:
+def _is_cancelled() -> bool:
+    """Whether somebody asked for this task to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failed(lane: Lane, id: str, token: int, error: BaseException) -> Failed:
     after = getattr(error, "retry_after_ms", None)
     retry_after_ms = int(after) if isinstance(after, (int, float)) and after > 0 else 0
     return Failed(
@@ -277,6 +288,6 @@ def _failed(lane: Lane, id: str, token: int, error: Exception) -> Failed:
     )
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     text = str(error).encode(errors="replace").decode()
     return text[:MESSAGE_CHARS] or type(error).__name__

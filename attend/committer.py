@@ -142,32 +142,36 @@ class Committer:
     async def _run(self, scopes: Sequence[str]) -> None:
         """One group of scopes, from what is stored to what will be."""
         backing_off: dict[str, float] = {}
+        jobs: list[_Job] = []
+        size = 0
         try:
-            bases = await self._bases(scopes)
-            jobs: list[_Job] = []
-            size = 0
+            bases, cached = await self._bases(scopes)
             for scope, base in bases.items():
-                job = self._draft(scope, base)
+                job = self._draft(scope, base, cached=scope in cached)
                 if job is None or job.draft.write is None:
                     continue
-                if jobs and size + job.draft.write.size > GROUP_BYTES:
-                    await self._commit(jobs, backing_off)
-                    jobs, size = [], 0
-                jobs.append(job)
-                size += job.draft.write.size
-            if jobs:
-                await self._commit(jobs, backing_off)
+                full, size = jobs, size + job.draft.write.size
+                if full and size > GROUP_BYTES:
+                    jobs, size = [job], job.draft.write.size
+                    await self._commit(full, backing_off)
+                else:
+                    jobs.append(job)
+            last, jobs = jobs, []
+            if last:
+                await self._commit(last, backing_off)
         except Exception as error:  # noqa: BLE001 - those who wait must hear of it
             for scope in scopes:
                 _fail(self._pending.pop(scope, ()), error)
         finally:
+            for job in jobs:
+                _fail(job.waiting, StoreUnavailableError("attend is closed"))
             self._free(scope for scope in scopes if scope not in backing_off)
             loop = asyncio.get_running_loop()
             for scope, delay in backing_off.items():
                 loop.call_later(delay, self._resume, scope)
 
-    async def _bases(self, scopes: Sequence[str]) -> dict[str, Stored]:
-        """What scopes are stored as: from the cache, loaded where that cannot be trusted.
+    async def _bases(self, scopes: Sequence[str]) -> tuple[dict[str, Stored], frozenset[str]]:
+        """What scopes are stored as: from the cache, loaded where that cannot be trusted; and which are cached.
 
         A scope that cannot be had is left out, and those waiting for it are told why.
         """
@@ -180,8 +184,9 @@ class Committer:
                 bases[scope] = have
             else:
                 asked.append((scope, have))
+        cached = frozenset(bases)
         if not asked:
-            return bases
+            return bases, cached
         waiting = [each for scope, _ in asked for each in self._pending[scope]]
         versions = [(scope, "" if have is None else have.version) for scope, have in asked]
         found = await self._persist(lambda: self._store.load(versions), waiting)
@@ -194,19 +199,27 @@ class Committer:
             else:
                 self._stale.discard(scope)
                 bases[scope] = base
-        return bases
+        return bases, cached
 
-    def _draft(self, scope: str, base: Stored) -> _Job | None:
+    def _draft(self, scope: str, base: Stored, *, cached: bool) -> _Job | None:
         waiting = [each for each in self._pending.pop(scope, ()) if not each.batch.done]
         if not waiting:
             return None
         self._nonces += 1
-        job = _Job(
-            scope,
-            Draft(base, waiting, self._book, self._clock.now(), f"{self._nonce}{self._nonces:x}"),
-            waiting,
-        )
-        if job.draft.write is None:
+        nonce = f"{self._nonce}{self._nonces:x}"
+        try:
+            draft = Draft(base, waiting, self._book, self._clock.now(), nonce)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this scope's alone
+            _fail(waiting, error)
+            return None
+        if draft.write is None and cached:
+            # No commit will say whether the cache still is what is stored: a lane that was full may have drained,
+            # and what is a duplicate here may be gone from a server that was rolled back.
+            self._stale.add(scope)
+            self._pending[scope] = [*waiting, *self._pending.get(scope, ())]
+            return None
+        job = _Job(scope, draft, waiting)
+        if draft.write is None:
             self._succeed(job, committed=False)
         return job
 

@@ -253,7 +253,9 @@ class Runner:
         finally:
             run.calling = False
         lane = run.lane.lane
-        goes_on = isinstance(ended, (Judged, Delivered)) and not self._stopping and not run.turn
+        # Past its claim the scope waits for its turn like the others: one that always has more would keep the slot.
+        in_time = self._clock.now() < run.until
+        goes_on = isinstance(ended, (Judged, Delivered)) and in_time and not self._stopping and not run.turn
         inputs = (ended, Ticked(lane, takeover=False)) if goes_on else (ended,)
         return await self._engine.apply(run.scope, inputs, patient=True)
 

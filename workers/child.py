@@ -41,7 +41,9 @@ async def _answer(app: Attend, ask: AskJudge | AskSink) -> Answered | Raised:
         if app.calls.sink is not None:
             await app.calls.sink.deliver(ask.decision)
         return Answered()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the worker is to hear of it
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the worker is to hear of it
         after = getattr(error, "retry_after_ms", None)
         retry_after_ms = int(after) if isinstance(after, (int, float)) and after > 0 else 0
         message, permanent = str(error) or type(error).__name__, isinstance(error, PermanentError)

@@ -1,0 +1,87 @@
+"""Slots and calls that go wrong by themselves: no scope keeps a slot, no judge is asked without end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from attend.app import Attend
+from attend.core.types import Decision, Judgment
+from attend.judges.base import JudgeInput
+from attend.judges.rule import rule
+from attend.store.base import ScopeStore
+from tests.engine.world import running, until
+
+pytestmark = pytest.mark.anyio
+
+NewStore = Callable[[], ScopeStore]
+
+
+class Panic(BaseException):
+    """What extension modules raise when they are beyond help."""
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, Panic])
+async def test_a_call_that_ends_as_if_cancelled_is_a_failure(
+    new_store: NewStore, kind: type[BaseException]
+) -> None:
+    calls: Counter[str] = Counter()
+
+    async def judge(input: JudgeInput) -> Judgment:
+        calls[input.scope] += 1
+        if input.scope == "judge":
+            raise kind
+        return await rule(input)
+
+    async def sink(decision: Decision) -> None:
+        calls[f"sink {decision.scope}"] += 1
+        if decision.scope == "sink":
+            raise kind
+
+    app = Attend(
+        store=new_store(), kind={"u": "flush"}, judge=judge, sink=sink, settle={"retry_backoff_ms": (10, 10)}
+    )
+    async with running(app):
+        for scope in ("judge", "sink", "ok"):
+            await app.push(scope, [{"name": "u"}])
+
+        async def dead(scope: str) -> list[str]:
+            state = await app.engine.state(scope)
+            return [] if state is None else [letter.message for letter in state.dead]
+
+        for scope in ("judge", "sink"):
+            while not (messages := await dead(scope)):
+                assert calls.total() < 20
+                await asyncio.sleep(0.02)
+            assert messages == [kind.__name__]
+        await until(lambda: calls["sink ok"] == 1)
+    assert calls == {"judge": 3, "sink": 1, "sink sink": 3, "ok": 1, "sink ok": 1}
+
+
+async def test_scopes_that_always_have_more_take_turns_with_the_others(new_store: NewStore) -> None:
+    judged: Counter[str] = Counter()
+
+    async def judge(input: JudgeInput) -> Judgment:
+        judged[input.scope] += 1
+        await asyncio.sleep(0.02)
+        return await rule(input)
+
+    app = Attend(store=new_store(), kind={"u": "flush"}, judge=judge, slots=2)
+    async with running(app):
+        names = [f"s{n}" for n in range(4)]
+
+        async def keep_busy(scope: str) -> None:
+            while True:
+                await app.push(scope, [{"name": "u"}])
+                await asyncio.sleep(0.01)
+
+        busy = [asyncio.create_task(keep_busy(name)) for name in names]
+        try:
+            await until(lambda: all(judged[name] for name in names), seconds=20)
+        finally:
+            for each in busy:
+                each.cancel()
+            await asyncio.gather(*busy, return_exceptions=True)

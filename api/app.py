@@ -8,10 +8,9 @@ from typing import Any
 
 from litestar import Litestar, Request, Response, asgi
 from litestar.exceptions import HTTPException
-from litestar.middleware import DefineMiddleware
 from litestar.types import ASGIApp
 
-from attend.api.answer import Problem, Receive, Refused, Scope, Send, refuse
+from attend.api.answer import Problem
 from attend.api.auth import Gate, Principal
 from attend.api.body import Flight
 from attend.api.codes import RequestCode
@@ -59,15 +58,14 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
             _route("/healthz", health.alive),
             _route("/readyz", health.ready),
             asgi("/mcp", is_mount=True, copy_scope=True)(endpoint),
-            # A route as well, so that the gate stands before what is not there, too.
-            asgi("/", is_mount=True, copy_scope=True)(_nothing),
         ],
-        middleware=[DefineMiddleware(Gate, tokens=tokens, hosts=settings.hosts)],
         exception_handlers={HTTPException: _turned_away},
         lifespan=[lifespan],
         openapi_config=None,
         logging_config=None,
     )
+    # In front of the routing, so that it stands before what is not there as well.
+    made.asgi_handler = Gate(made.asgi_handler, tokens, settings.hosts)
     made.state.stopping = stopping
     return made
 
@@ -78,10 +76,6 @@ def _flight(settings: ApiSettings) -> Flight:
 
 def _route(path: str, handler: ASGIApp) -> Any:
     return asgi(path, copy_scope=True)(handler)
-
-
-async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
-    await refuse(send, Refused(404, RequestCode.NOT_FOUND, "there is nothing at this path"))
 
 
 def _turned_away(_: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:

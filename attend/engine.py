@@ -58,7 +58,8 @@ class Engine:
         self._starting = asyncio.Lock()
         self._chores: set[asyncio.Future[None]] = set()
         if register:
-            self.link.on_back.append(self._came_back)
+            self.link.on_back.append(self._look_after_rules)
+            self.link.on_measured.append(self._look_after_rules)
 
     async def start(self) -> None:
         """Open the store, set the clock by it, register the rules. Idempotent.
@@ -131,13 +132,13 @@ class Engine:
             return StoreUnavailableError(f"the store did not take it within {self._patience_ms} ms")
         return StoreUnavailableError(self.link.last_error)
 
-    def _came_back(self) -> None:
+    def _look_after_rules(self) -> None:
         chore = asyncio.ensure_future(self._register())
         self._chores.add(chore)
         chore.add_done_callback(self._chores.discard)
 
     async def _register(self) -> None:
-        # A server that came back empty has forgotten the rules that stored states name.
+        # A server that came back empty, or was emptied, has forgotten the rules that stored states name.
         try:
             await self.book.register()
         except StoreUnavailableError as error:

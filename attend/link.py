@@ -39,6 +39,8 @@ class Link:
         self._lost_at: float | None = None
         self._watch: asyncio.Task[None] | None = None
         self.on_back: list[Callable[[], None]] = []
+        self.on_measured: list[Callable[[], None]] = []
+        """Called now and then while the link stands, too: a server may be emptied behind it."""
         self.last_error = ""
 
     @property
@@ -106,3 +108,5 @@ class Link:
                 self.failed(error)
             else:
                 self.ok()
+                for measured in self.on_measured:
+                    measured()

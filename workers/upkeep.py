@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from attend.app import Attend
 from attend.core.state import ScopeState
-from attend.errors import AttendError
+from attend.errors import AttendError, StateFormatError, StoreCorruptError
 from attend.settings import Settings
 
 logger = logging.getLogger("attend")
@@ -61,7 +61,12 @@ async def _forget(app: Attend, settings: Settings) -> int:
         scopes = await app.store.idle(before, limit)
         gone = 0
         for scope in scopes:
-            stored = await app.engine.stored(scope)
+            try:
+                stored = await app.engine.stored(scope)
+            except (StateFormatError, StoreCorruptError) as error:
+                # It stays: a newer attend may know it. Those behind it are seen to.
+                logger.debug("upkeep: %s", error)
+                continue
             if stored.lost or is_at_rest(stored.state):
                 gone += await app.store.remove(scope, stored.version)
         forgotten += gone

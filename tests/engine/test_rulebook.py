@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
+from attend import link
 from attend.core.rules import Rules
 from attend.core.types import Kind
 from attend.store.base import ScopeStore
-from tests.engine.world import engine_on, pushed
+from attend.store.redis import RedisStore
+from tests.engine.world import engine_on, flush_server, pushed
+from tests.servers import Server
 
 pytestmark = pytest.mark.anyio
 
@@ -46,3 +50,25 @@ async def test_an_older_process_learns_newer_rules_from_the_store(new_store: New
 async def test_the_same_rules_keep_their_generation(new_store: NewStore) -> None:
     async with engine_on(new_store(), OLD) as one, engine_on(new_store(), OLD) as other:
         assert one.book.generation == other.book.generation == 1
+
+
+async def test_rules_that_a_server_lost_while_its_link_stood_are_told_again(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "MEASURE_EVERY_MS", 20)
+    flush_server(valkey)
+    stores = [RedisStore(valkey.url) for _ in range(2)]
+    async with engine_on(stores[0], OLD) as old:
+        flush_server(valkey)
+        await old.apply("s", [pushed("a")])
+        for _ in range(1000):
+            if await stores[0].rules(OLD.digest) is not None:
+                break
+            await asyncio.sleep(0.02)
+        # The next to be deployed, with other rules, can read what was stored meanwhile.
+        async with engine_on(stores[1], NEW) as new:
+            applied = await new.apply("s", [pushed("b")])
+            assert [event.id for event in applied.state.open.events] == ["a", "b"]
+            assert applied.state.digest == NEW.digest
+    for store in stores:
+        await store.close()

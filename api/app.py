@@ -38,8 +38,9 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     settings = settings or ApiSettings()
     stopping = Stopping(app.feed)
     health = Health(app, stopping)
-    endpoint = Endpoint(app, settings, stopping)
-    ways_in = Intake(app, settings.max_line), _flight(settings), Rates(settings.rate)
+    flight = Flight(settings.max_in_flight_bytes, settings.max_in_flight_requests)
+    endpoint = Endpoint(app, settings, stopping, flight)
+    ways_in = Intake(app, settings.max_line), flight, Rates(settings.rate)
     tokens = [] if settings.token is None else [(settings.token, Principal("token"))]
 
     @asynccontextmanager
@@ -68,10 +69,6 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     made.asgi_handler = Gate(made.asgi_handler, tokens, settings.hosts)
     made.state.stopping = stopping
     return made
-
-
-def _flight(settings: ApiSettings) -> Flight:
-    return Flight(settings.max_in_flight_bytes, settings.max_in_flight_requests)
 
 
 def _route(path: str, handler: ASGIApp) -> Any:

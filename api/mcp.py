@@ -11,8 +11,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from attend.api.answer import Refused, only, refuse
+from attend.api.answer import GoneError, Refused, only, refuse
 from attend.api.auth import Right, principal_of, require
+from attend.api.body import Flight, read_body
 from attend.api.events import Events
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
@@ -30,7 +31,9 @@ INSTRUCTIONS = (
 class Endpoint:
     """`/mcp`: answers POST by the SDK, and everything else with 405, as no stream is offered on GET."""
 
-    def __init__(self, app: Attend, settings: ApiSettings, stopping: Stopping) -> None:
+    def __init__(self, app: Attend, settings: ApiSettings, stopping: Stopping, flight: Flight) -> None:
+        self._settings = settings
+        self._flight = flight
         tools = Tools(app, stopping)
         server: Server[Any] = Server(
             "attend",
@@ -64,10 +67,34 @@ class Endpoint:
         try:
             only(scope, "POST")
             require(principal_of(scope), Right.READ)
+            with self._flight.alongside() as ticket:
+                body = await read_body(
+                    scope,
+                    receive,
+                    ticket,
+                    max_body=self._settings.max_body,
+                    deadline_ms=self._settings.body_deadline_ms,
+                )
+        except GoneError:
+            return
         except Refused as refused:
             await refuse(send, refused)
             return
-        await self._app(scope, receive, send)  # type: ignore[arg-type]
+        await self._app(scope, _after(bytes(body), receive), send)  # type: ignore[arg-type]
+
+
+def _after(body: bytes, receive: Receive) -> Receive:
+    """A `receive` of a request whose body was read: the body at once, then whatever comes."""
+    given = False
+
+    async def again() -> Any:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
 
 
 async def _advertise(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

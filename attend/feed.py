@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-
-from msgspec import Struct
+from collections.abc import Callable
 
 from attend.clock import Clock
-from attend.core.codec import decode_summary
-from attend.core.types import Route, Summary
-from attend.cursor import decode_cursor, encode_cursor
-from attend.errors import StateFormatError, StoreUnavailableError
-from attend.store.base import DecisionLog, LogRow, Page, Position
+from attend.errors import StoreUnavailableError
+from attend.reading import MOST_SCANNED, Batch, Filter, Reading, Seen, seen
+from attend.seal import Seal
+from attend.store.base import DecisionLog, Page, Position
+
+__all__ = ["MOST_SCANNED", "Batch", "Feed", "Filter"]
 
 logger = logging.getLogger(__name__)
 
 PAGE = 500
 """Rows read at once from the store."""
-MOST_SCANNED = 5000
-"""Rows looked at in one read: past them it returns, with `more`, however few the filter let through."""
 RING_ROWS, RING_BYTES = 2000, 16 * 1024 * 1024
 """What the tailer keeps in memory at most."""
 TAIL_MS = 1000
@@ -33,107 +30,16 @@ BACKOFF_MS = (50, 100, 200, 400, 800, 1000)
 """How long the tailer waits after each failure in a row; the last one from then on."""
 
 
-class Filter(Struct, frozen=True):
-    """Which decisions a reader wants. What is left None lets everything through.
-
-    `min_confidence` hides a decision whose judge gave no confidence: nothing says that it is enough. `visible` is
-    not the reader's wish but its right: the scope prefixes it may see.
-    """
-
-    scope: str | None = None
-    scope_prefix: str | None = None
-    routes: frozenset[Route] | None = None
-    min_confidence: float | None = None
-    visible: tuple[str, ...] | None = None
-
-    def lets(self, decision: Summary) -> bool:
-        """Whether the reader gets this decision."""
-        if self.scope is not None and decision.scope != self.scope:
-            return False
-        if self.scope_prefix is not None and not decision.scope.startswith(self.scope_prefix):
-            return False
-        if self.routes is not None and decision.route not in self.routes:
-            return False
-        if self.min_confidence is not None and (
-            decision.confidence is None or decision.confidence < self.min_confidence
-        ):
-            return False
-        return self.visible is None or decision.scope.startswith(self.visible)
-
-
-class Batch(Struct, frozen=True):
-    """What one read gave.
-
-    `cursors[i]` is the place after `decisions[i]`, `start` the place before the first and `cursor` the one to read
-    on from, which has moved past rows that the filter hid. `truncated` when decisions after the place asked for
-    are gone, or nothing is known of that place: reading began at the oldest that is kept. `more` when there are
-    rows that this read did not get to.
-    """
-
-    decisions: tuple[Summary, ...]
-    cursors: tuple[str, ...]
-    start: str
-    cursor: str
-    truncated: bool
-    more: bool
-
-
-class _Seen(Struct, frozen=True):
-    """A row, decoded once for everyone. A decision of None cannot be read, and is passed by."""
-
-    position: Position
-    cursor: str
-    decision: Summary | None
-    size: int
-
-
-class _Reading(Struct):
-    """A read on its way."""
-
-    filter: Filter
-    limit: int
-    since: int
-    start: Position
-    place: Position
-    truncated: bool = False
-    more: bool = False
-    scanned: int = 0
-    found: list[_Seen] = []
-
-    def take(self, rows: Sequence[_Seen], more: bool) -> None:
-        for row in rows:
-            if len(self.found) == self.limit or self.scanned == MOST_SCANNED:
-                self.more = True
-                return
-            self.place = row.position
-            self.scanned += 1
-            if row.decision is not None and self.filter.lets(row.decision):
-                if row.decision.decided_at < self.since:
-                    self.truncated = True
-                else:
-                    self.found.append(row)
-        self.more = more
-
-    def batch(self) -> Batch:
-        return Batch(
-            tuple(row.decision for row in self.found if row.decision is not None),
-            tuple(row.cursor for row in self.found),
-            encode_cursor(self.start),
-            encode_cursor(self.place),
-            self.truncated,
-            self.more,
-        )
-
-
 class Feed:
     """Reads a log for any number of readers."""
 
     def __init__(self, log: DecisionLog, clock: Clock) -> None:
         self._log = log
         self._clock = clock
-        self._ring: list[_Seen] = []
+        self._ring: list[Seen] = []
         self._base: Position | None = None
         self._end: Position | None = None
+        self._seal: Seal | None = None
         self._failing: Exception | None = None
         self._grown = asyncio.Event()
         self._tailer: asyncio.Task[None] | None = None
@@ -187,19 +93,19 @@ class Feed:
         deadline = time() + wait_ms / 1000
         reading = await self._begin(cursor, filter, limit, since)
         if cursor is None and wait_ms <= 0:
-            return reading.batch()
+            return await self._batch(reading)
         ask = not follow and cursor is not None
         while True:
             grown = self._grown
             await self._advance(reading, ask)
             ask = False
             if reading.found or reading.truncated or reading.more or stop():
-                return reading.batch()
+                return await self._batch(reading)
             left = deadline - time()
             if left <= 0:
                 if self._failing is not None and wait_ms > 0:
                     raise StoreUnavailableError(f"the log cannot be read: {self._failing}") from self._failing
-                return reading.batch()
+                return await self._batch(reading)
             self._ensure_tailer()
             self.waiting += 1
             try:
@@ -210,29 +116,43 @@ class Feed:
             finally:
                 self.waiting -= 1
 
-    async def _begin(self, cursor: str | None, filter: Filter, limit: int, since: int) -> _Reading:
+    async def _begin(self, cursor: str | None, filter: Filter, limit: int, since: int) -> Reading:
         if cursor is None:
             place = await self._log.end()
-            return _Reading(filter, limit, since, place, place)
-        known = decode_cursor(cursor)
-        place = await self._log.start() if known is None else known
-        return _Reading(filter, limit, since, place, place, truncated=known is None)
+            return Reading(filter, limit, since, place, place)
+        known = None if self._seal is None else self._seal.open(cursor)
+        if known is None:
+            # It may be sealed by another process that knows of a log begun anew.
+            place = await self._log.start()
+            known = (await self._sealed(place.epoch, anew=True)).open(cursor)
+            return Reading(filter, limit, since, known or place, known or place, truncated=known is None)
+        return Reading(filter, limit, since, known, known)
 
-    async def _advance(self, reading: _Reading, ask: bool) -> None:
+    async def _batch(self, reading: Reading) -> Batch:
+        return reading.batch(await self._sealed(reading.place.epoch))
+
+    async def _sealed(self, epoch: str, *, anew: bool = False) -> Seal:
+        """The seal of the log as it is now: a log that was begun anew has another secret."""
+        seal = self._seal
+        if seal is None or anew or seal.epoch != epoch:
+            seal = self._seal = Seal(await self._log.secret(), epoch)
+        return seal
+
+    async def _advance(self, reading: Reading, ask: bool) -> None:
         """Take the rows after the reading's place, until it has enough or there are no more."""
         while True:
             rows = None if ask else self._after(reading.place)
             if rows is None:
                 page = await self._page(reading)
-                reading.take([_seen(row) for row in page.rows], page.more)
+                reading.take([seen(row) for row in page.rows], page.more)
                 if not page.rows:
                     reading.place = page.position
             else:
                 reading.take(rows, more=len(rows) == PAGE)
-            if not reading.more or len(reading.found) == reading.limit or reading.scanned == MOST_SCANNED:
+            if reading.full or not reading.more:
                 return
 
-    async def _page(self, reading: _Reading) -> Page:
+    async def _page(self, reading: Reading) -> Page:
         page = await self._log.read(reading.place, PAGE)
         for _ in range(3):
             if not page.truncated:
@@ -242,7 +162,7 @@ class Feed:
             page = await self._log.read(reading.place, PAGE)
         return page
 
-    def _after(self, place: Position) -> list[_Seen] | None:
+    def _after(self, place: Position) -> list[Seen] | None:
         """The rows in memory after a place; None where memory does not know it."""
         if place == self._end:
             return []
@@ -281,7 +201,7 @@ class Feed:
             self._ring.clear()
             self._base = None
         self._end = page.position
-        self._ring.extend(_seen(row) for row in page.rows)
+        self._ring.extend(seen(row) for row in page.rows)
         over, size = 0, sum(row.size for row in self._ring)
         while len(self._ring) - over > RING_ROWS or size > RING_BYTES:
             size -= self._ring[over].size
@@ -291,12 +211,3 @@ class Feed:
             del self._ring[:over]
         if page.rows or page.truncated:
             self.wake()
-
-
-def _seen(row: LogRow) -> _Seen:
-    cursor = encode_cursor(row.position)
-    try:
-        return _Seen(row.position, cursor, decode_summary(row.summary), len(row.summary))
-    except StateFormatError as error:
-        logger.error("row %d of the log is passed by: %s", row.position.n, error)
-        return _Seen(row.position, cursor, None, 0)

@@ -6,7 +6,8 @@ import itertools
 
 from attend.core.codec import encode
 from attend.core.types import Event, Kind, Reason, Route, Summary, Window
-from attend.store.base import Outcome, Row, ScopeStore, Write
+from attend.seal import Seal
+from attend.store.base import Outcome, Position, Row, ScopeStore, Write
 
 AT = 1_760_570_000_000
 _numbers = itertools.count(1)
@@ -50,3 +51,8 @@ async def decide(
 async def decide_many(store: ScopeStore, count: int, scope: str = "ops/db") -> list[str]:
     """Log several decisions, one after another; their ids."""
     return [await decide(store, scope) for _ in range(count)]
+
+
+async def sealed(store: ScopeStore, position: Position) -> str:
+    """A place in the log as a cursor, whether there is such a place or not."""
+    return Seal(await store.log.secret(), position.epoch).close(position, unlike=False)

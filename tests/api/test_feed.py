@@ -19,7 +19,7 @@ from attend.feed import RING_ROWS, Batch, Feed, Filter
 from attend.store.base import Position, ScopeStore
 from attend.store.memory import MemoryStore
 from attend.store.redis import RedisStore
-from tests.api.rows import AT, decide, decide_many
+from tests.api.rows import AT, decide, decide_many, sealed
 from tests.servers import Server
 
 pytestmark = pytest.mark.anyio
@@ -98,10 +98,10 @@ async def test_a_cursor_that_is_not_ours_is_a_gap(
         "empty": "",
         "garbage": "garbage",
         "binary": base64.urlsafe_b64encode(msgspec.msgpack.encode(("x", -1, "0-0"))).decode(),
-        "future": encode_cursor(Position(end.epoch, end.n + 5, "99999999999999-0")),
-        "far": encode_cursor(Position(end.epoch, 2**62, "18446744073709551615-18446744073709551615")),
-        "epoch": encode_cursor(Position("another", end.n, end.id)),
-        "forged id": encode_cursor(Position(end.epoch, end.n, "1-1")),
+        "future": await sealed(store, Position(end.epoch, end.n + 5, "99999999999999-0")),
+        "far": await sealed(store, Position(end.epoch, 2**62, "18446744073709551615-18446744073709551615")),
+        "epoch": await sealed(store, Position("another", end.n, end.id)),
+        "forged id": await sealed(store, Position(end.epoch, end.n, "1-1")),
     }[kind]
     batch = await feed.read(cursor, ALL, wait_ms=wait_ms)
     assert batch.truncated

@@ -12,10 +12,9 @@ import pytest
 from attend.api import ApiSettings
 from attend.api.faults import PROFILES
 from attend.core.types import Route
-from attend.cursor import encode_cursor
 from attend.store.base import Position, ScopeStore
 from tests.api.conftest import Serve
-from tests.api.rows import AT, decide, decide_many
+from tests.api.rows import AT, decide, decide_many, sealed
 from tests.api.wire import EVENT, META, Wire, request_of, wire
 
 pytestmark = pytest.mark.anyio
@@ -123,9 +122,9 @@ async def test_a_cursor_that_cannot_be_honoured_is_truncated(
     kept = made
     cursor = kind
     if kind == "future":
-        cursor = encode_cursor(Position(end.epoch, end.n + 9, "99999999999999-0"))
+        cursor = await sealed(store, Position(end.epoch, end.n + 9, "99999999999999-0"))
     elif kind == "epoch":
-        cursor = encode_cursor(Position("elsewhere", end.n, end.id))
+        cursor = await sealed(store, Position("elsewhere", end.n, end.id))
     elif kind == "old":
         cursor, kept = first, made[2:]
         await store.log.trim(2, 0)

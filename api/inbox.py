@@ -7,7 +7,7 @@ class Inbox:
     """Whole lines, and the beginning of one. Of a line that is too long it keeps enough to tell that it is."""
 
     def __init__(self, max_line: int) -> None:
-        self._most = max_line + 1
+        self._most = max_line + 4  # One too many, and a byte order mark.
         self._whole = bytearray()
         self._rest = bytearray()
         self.lines = 0

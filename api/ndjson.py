@@ -92,12 +92,14 @@ _TOGETHER = 64 * 1024
 """Bytes that are looked at together, about."""
 
 
-def read(body: bytes | bytearray, max_line: int = MAX_LINE_BYTES) -> Iterator[Line | Rejection]:
+def read(
+    body: bytes | bytearray, max_line: int = MAX_LINE_BYTES, first: int = 1
+) -> Iterator[Line | Rejection]:
     r"""Each line that is not blank, good or rejected. Lines end at `\n` and nowhere else.
 
     A byte order mark at the start of the body is dropped. Blank lines are counted and otherwise ignored.
     """
-    for lines in read_some(body, max_line):
+    for lines in read_some(body, max_line, first):
         yield from lines
 
 
@@ -184,6 +186,7 @@ def _read_line(number: int, raw: bytes) -> Line | Rejection:
 def _wire_of(raw: bytes) -> _Wire:
     try:
         if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
+            raw.decode()  # Of keys that are not known nobody else would see it.
             wire = _wire(raw)
             data = bytes(wire.data)
             if data != b"{}":

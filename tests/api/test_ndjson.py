@@ -94,7 +94,16 @@ def test_numbers_keep_their_digits(value: str) -> None:
     assert found.data_json == b'{"v":%s}' % value.encode()
 
 
-@pytest.mark.parametrize("bad", [b'"text":"\xff\xfe"', b'"data":"\xff\xfe"', b'"data":{"\xed\xa0\x80":1}'])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b'"text":"\xff\xfe"',
+        b'"data":"\xff\xfe"',
+        b'"data":{"\xed\xa0\x80":1}',
+        b'"other":"\xff"',
+        b'"\x80id":1',
+    ],
+)
 def test_what_is_not_utf8_is_turned_down(bad: bytes) -> None:
     body = GOOD + b'\n{"scope":"s","name":"n",' + bad + b"}\n" + GOOD
     assert rejected(body) == [(2, "bad_utf8")]

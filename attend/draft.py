@@ -9,13 +9,14 @@ from msgspec import Struct
 from attend.core import codec
 from attend.core.codec import Entry
 from attend.core.due import due_at
-from attend.core.effect import Bury, Call, Deliver, Drop, Effect, Judge, Keep, Log
+from attend.core.effect import Announce, Bury, Call, Deliver, Drop, Effect, Judge, Keep, Log
 from attend.core.input import Input, RulesChanged
 from attend.core.state import ScopeState
 from attend.core.step import Reply, step
 from attend.core.types import Lane
 from attend.rulebook import RuleBook
 from attend.store.base import Dropped, Kept, Row, Write
+from attend.store.news_log import NewsRow
 from attend.stored import Stored
 from attend.trace import ScopeLost, Trace
 
@@ -63,6 +64,7 @@ class Draft:
         "_dropped",
         "_entries",
         "_kept",
+        "_news",
         "_now",
         "_rows",
         "base",
@@ -82,6 +84,7 @@ class Draft:
         self._rows: list[Row] = []
         self._kept: list[Kept] = []
         self._dropped: list[Dropped] = []
+        self._news: list[NewsRow] = []
         state = self._brought_up(base.state)
         claimed: set[Lane] = set()
         for each in submissions:
@@ -145,6 +148,9 @@ class Draft:
                 case Drop(id, done, arrival):
                     told = b"" if arrival is None else codec.encode(arrival)
                     self._dropped.append(Dropped(id, done, told))
+                case Announce(news):
+                    change = None if news.change is None else news.change.value
+                    self._news.append(NewsRow(codec.encode(news), news.condition, change))
                 case _:
                     self.traces.append(effect)
         return calls
@@ -188,6 +194,7 @@ class Draft:
             rows=tuple(self._rows),
             keep=tuple(self._kept),
             drop=tuple(self._dropped),
+            news=tuple(self._news),
             restart=base.lost,
         )
         return Stored(state, version, due, *sizes), write

@@ -18,7 +18,7 @@ from attend.core.rules import Rules
 from attend.core.types import Kind, Route
 from attend.option import KINDS, nearest
 
-_NOT_SETTLE = {"act_threshold", "sink", "dead_letter", "on_judge_down"}
+_NOT_SETTLE = {"act_threshold", "sink", "dead_letter", "on_judge_down", "signals"}
 SETTLE = tuple(name for name in Rules.__struct_fields__ if name not in _NOT_SETTLE)
 """The keys of `--settle`."""
 

@@ -15,13 +15,17 @@
   KEYS[8]    deliver  list    attend:{<prefix>}:wake:deliver
   KEYS[9]    bury     list    attend:{<prefix>}:wake:bury
   KEYS[10]   dead     zset    attend:{<prefix>}:dead
-  KEYS[11..] for each write
+  KEYS[11]   told     hash    attend:{<prefix>}:news:meta
+  KEYS[12]   news     stream  attend:{<prefix>}:news
+  KEYS[13]   open     hash    attend:{<prefix>}:open
+  KEYS[14..] for each write
     scope    hash    attend:{<prefix>}:s:<scope>
     tail     list    attend:{<prefix>}:t:<scope>
     window   hash    attend:{<prefix>}:w:<window id>, for each row, each kept window, each dropped one
 
   ARGV[1]    epoch    str     the log's epoch, should it have none yet
-  ARGV[2..]  for each write
+  ARGV[2]    most     int     how many conditions are kept as open
+  ARGV[3..]  for each write
     scope    str     the scope, member of the due sets
     expected str     the version the writer read; '' means that nothing was stored
     version  str     the version this write makes
@@ -35,6 +39,8 @@
     rows     int     how many rows follow, each as: id str, summary bytes, window bytes, held '1' or '0'
     keep     int     how many kept windows follow, each as: window bytes
     drop     int     how many dropped windows follow, each as: bytes to keep of how it arrived; '' where it did not
+    news     int     how many pieces of news follow, each as: condition str, what it does to that: 'opens', 'resolves'
+                     or '', row bytes
 
   Returns
     {outcome, ...}  one for each write
@@ -51,6 +57,7 @@
 local OK, CONFLICT, LOST, BAD = 1, 2, 3, 4
 
 local meta_key, log_key, scopes_key, dead_key = KEYS[1], KEYS[2], KEYS[3], KEYS[10]
+local news_meta_key, news_key, open_key = KEYS[11], KEYS[12], KEYS[13]
 local due_keys = { KEYS[4], KEYS[5], KEYS[6] }
 local wake_keys = { KEYS[7], KEYS[8], KEYS[9] }
 
@@ -119,6 +126,22 @@ local function keep(window_key, window)
   redis.call('HSET', window_key, 'held', '1')
 end
 
+local function announce(condition, change, row, at)
+  if change == 'opens' then
+    if redis.call('HEXISTS', open_key, condition) == 1 then
+      return
+    end
+    if redis.call('HLEN', open_key) < tonumber(ARGV[2]) then
+      redis.call('HSET', open_key, condition, at .. ' ' .. row)
+    end
+  elseif change == 'resolves' and redis.call('HDEL', open_key, condition) == 0 then
+    return
+  end
+  epoch_of(news_meta_key, news_key, ARGV[1])
+  local n = redis.call('HINCRBY', news_meta_key, 'n', 1)
+  redis.call('XADD', news_key, '*', 'n', n, 'd', row)
+end
+
 -- Whether a write may be applied: nil, or the outcome that says why not.
 local function refusal(k, a, windows)
   local expected, version, mode = ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
@@ -147,7 +170,7 @@ local function refusal(k, a, windows)
   return CONFLICT
 end
 
-local function apply(k, a, rows, kept, dropped)
+local function apply(k, a, rows, kept, dropped, news)
   local scope, version, at, mode = ARGV[a], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
   local payload = ARGV[a + 5]
   if mode == 'entry' then
@@ -163,7 +186,7 @@ local function apply(k, a, rows, kept, dropped)
   end
   set_dead(scope, ARGV[a + 9])
   local window = k + 2
-  local given = a + 13
+  local given = a + 14
   local drops_from, drops_given = window + rows + kept, given + rows * 4 + kept
   for i = 0, dropped - 1 do
     drop(KEYS[drops_from + i], ARGV[drops_given + i])
@@ -176,26 +199,33 @@ local function apply(k, a, rows, kept, dropped)
     keep(KEYS[window], ARGV[given])
     window, given = window + 1, given + 1
   end
+  given = given + dropped
+  for _ = 1, news do
+    announce(ARGV[given], ARGV[given + 1], ARGV[given + 2], at)
+    given = given + 3
+  end
 end
 
-local wrong =
-  wrong_type(KEYS, { 'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list', 'zset' })
+local wrong = wrong_type(KEYS, {
+  'hash', 'stream', 'zset', 'zset', 'zset', 'zset', 'list', 'list', 'list', 'zset', 'hash', 'stream', 'hash',
+})
 if wrong then
   return wrong
 end
 
 local outcomes = {}
-local k, a = 11, 2
+local k, a = 14, 3
 while a <= #ARGV do
   local rows, kept, dropped = tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12])
+  local news = tonumber(ARGV[a + 13])
   local windows = rows + kept + dropped
   local refused = refusal(k, a, windows)
   if not refused then
-    apply(k, a, rows, kept, dropped)
+    apply(k, a, rows, kept, dropped, news)
   end
   outcomes[#outcomes + 1] = refused or OK
   k = k + 2 + windows
-  a = a + 13 + rows * 4 + kept + dropped
+  a = a + 14 + rows * 4 + kept + dropped + news * 3
 end
 for lane = 1, 3 do
   if woken[lane] then

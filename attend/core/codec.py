@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from attend.core.account import Account, Arrival
 from attend.core.input import Input
+from attend.core.news import News
 from attend.core.rules import Rules
 from attend.core.state import FORMAT, ScopeState
 from attend.core.types import Summary, Window
@@ -46,6 +47,7 @@ _rules = msgspec.msgpack.Decoder(Rules)
 _summaries = msgspec.msgpack.Decoder(Summary)
 _windows = msgspec.msgpack.Decoder(Window)
 _accounts = msgspec.msgpack.Decoder(_Beside)
+_news = msgspec.msgpack.Decoder(News)
 _arrivals = msgspec.msgpack.Decoder(Arrival)
 
 encode = _encoder.encode
@@ -99,6 +101,14 @@ def decode_account(data: bytes) -> Account | None:
         return _accounts.decode(data).account
     except msgspec.MsgspecError as error:
         raise StateFormatError(f"an account cannot be read: {error}") from error
+
+
+def decode_news(data: bytes) -> News:
+    """A piece of news. Raises `StateFormatError` where it cannot be read."""
+    try:
+        return _news.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StateFormatError(f"a piece of news cannot be read: {error}") from error
 
 
 def decode_arrival(data: bytes) -> Arrival | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from attend.core.account import Account, Arrival
+from attend.core.news import News
 from attend.core.trace import Trace
 from attend.core.types import Decision, Recent, Route, Stage, Window
 
@@ -69,6 +70,12 @@ class Drop(Struct, frozen=True):
     arrival: Arrival | None = None
 
 
+class Announce(Struct, frozen=True):
+    """Write a piece of news to the attention feed, and open or resolve its condition."""
+
+    news: News
+
+
 Call = Judge | Deliver | Bury
-Record = Log | Keep | Drop
+Record = Log | Keep | Drop | Announce
 Effect = Call | Record | Trace

@@ -8,6 +8,8 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
+from attend.core.news import Signal
+
 
 class OnJudgeDown(StrEnum):
     """What becomes of a window whose judge stays down."""
@@ -23,7 +25,8 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     `sink` and `dead_letter` say whether anybody takes decisions and dead letters in process: without a sink
     there is no outbox, without a handler dead letters are kept until someone lists them. `on_judge_down` is for
-    windows whose judge used up its retries, or cannot be asked at all.
+    windows whose judge used up its retries, or cannot be asked at all. `signals` has the events that are news, by
+    name, beside those that are by default; None for one that is not.
     """
 
     closing_grace_ms: int = 500
@@ -46,6 +49,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     sink: bool = False
     dead_letter: bool = False
     on_judge_down: OnJudgeDown = OnJudgeDown.DEAD_LETTER
+    signals: dict[str, Signal | None] = {}
 
     @property
     def digest(self) -> str:

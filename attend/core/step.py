@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from attend.core.delivery import end_burial, end_delivery, start_burial, start_delivery
-from attend.core.effect import Effect
+from attend.core.effect import Announce, Effect
 from attend.core.input import (
     DeadDropped,
     DeadRetried,
@@ -26,9 +26,11 @@ from attend.core.input import (
 )
 from attend.core.judging import judge_failed, take_verdict
 from attend.core.letter import Lettered, begin_again, drop, retry
+from attend.core.news import read_news
 from attend.core.opening import checksum, full_lane, join, read_cursor
 from attend.core.rules import Rules
 from attend.core.settling import deadlines, reason_now, settle, start_judge
+from attend.core.signals import signal_of
 from attend.core.state import Forced, ScopeState
 from attend.core.trace import StaleRefused
 from attend.core.types import Event, Lane, Reason
@@ -139,7 +141,16 @@ def _push(state: ScopeState, pushed: Pushed, now: int, rules: Rules) -> tuple[Mo
         return (after, ()), taken
     repeated = {pushed.events[position].id for position in duplicates}
     after, traces = join(after, events, list(fresh.values()), repeated, now, rules)
-    return (after, tuple(traces)), taken
+    return (after, (*traces, *_news(state.scope, events, now, rules))), taken
+
+
+def _news(scope: str, events: list[Event], now: int, rules: Rules) -> list[Announce]:
+    found: list[Announce] = []
+    for event in events:
+        signal = signal_of(event.name, rules.signals)
+        if signal is not None and (news := read_news(scope, event, signal, now)) is not None:
+            found.append(Announce(news))
+    return found
 
 
 def _request(state: ScopeState, request: Flushed | Ended, now: int) -> tuple[Moved, Settling]:

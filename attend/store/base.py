@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from attend.core.types import Lane
 from attend.store.decision_log import DecisionLog, LogRow, Page, Position
+from attend.store.news_log import NewsLog, NewsRow
 from attend.store.records import Records
 
 __all__ = [
@@ -91,6 +92,7 @@ class Write(Struct, frozen=True, gc=False, kw_only=True):
     rows: tuple[Row, ...] = ()
     keep: tuple[Kept, ...] = ()
     drop: tuple[Dropped, ...] = ()
+    news: tuple[NewsRow, ...] = ()
     restart: bool = False
 
     def __post_init__(self) -> None:
@@ -114,6 +116,7 @@ class Write(Struct, frozen=True, gc=False, kw_only=True):
             + len(self.snapshot or b"")
             + sum(len(row.summary) + len(row.window) for row in self.rows)
             + sum(len(kept.window) for kept in self.keep)
+            + sum(2 * len(each.row) for each in self.news)
         )
 
 
@@ -159,6 +162,11 @@ class ScopeStore(Protocol):
     @property
     def log(self) -> DecisionLog:
         """The decision log that `commit` writes."""
+        ...
+
+    @property
+    def news(self) -> NewsLog:
+        """The attention feed that `commit` writes."""
         ...
 
     @property

@@ -42,6 +42,20 @@ class EventKeys:
         return self._none + window_id
 
 
+class NewsKeys:
+    """The keys of the attention feed, whose rows have no windows."""
+
+    def __init__(self, base: str) -> None:
+        self.meta = f"{base}news:meta"
+        self.log = f"{base}news"
+        self.open = f"{base}open"  # hash: a condition's id, and when it was opened with the row that did
+        self._none = f"{base}w:"
+
+    def window(self, window_id: str) -> str:
+        """A key that holds nothing."""
+        return self._none + window_id
+
+
 class Keys:
     """The keys under one prefix. Raises `ConfigError` for a prefix that cannot be a hash tag."""
 
@@ -58,6 +72,7 @@ class Keys:
         self.dead = f"{base}dead"  # zset: scopes with dead letters, score = when the oldest of them died
         self.log = f"{base}log"  # stream: n the dense counter, d the summary, w the window's id
         self.meta = f"{base}meta"  # hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format, secret
+        self.news = NewsKeys(base)
         self.audit = f"{base}audit"  # stream: d a row of who did what
         self.readers = f"{base}readers"  # hash: who reads, and when a row last said so
         self.rules = f"{base}rules"  # hash: generation, highest = its digest, r:<digest> = rules

@@ -15,6 +15,7 @@ from attend.core.types import Lane
 from attend.store.base import Claimed, Loaded, Outcome, StoredWindow, Write
 from attend.store.due_set import DueSet
 from attend.store.memory_log import MemoryLog
+from attend.store.memory_news import MemoryNews
 from attend.store.memory_records import MemoryRecords
 
 
@@ -45,12 +46,18 @@ class MemoryStore:
         self._generation = 0
         self._digest = ""
         self._log = MemoryLog()
+        self._news = MemoryNews()
         self._records = MemoryRecords(self._log)
 
     @property
     def log(self) -> MemoryLog:
         """The decision log that `commit` writes."""
         return self._log
+
+    @property
+    def news(self) -> MemoryNews:
+        """The attention feed that `commit` writes."""
+        return self._news
 
     @property
     def records(self) -> MemoryRecords:
@@ -105,6 +112,7 @@ class MemoryStore:
         elif write.dead is not None:
             self._dead[write.scope] = write.dead
         self._log.record(write.at, write.rows, write.keep, write.drop)
+        self._news.write(write.at, write.news)
         return Outcome.OK
 
     def _set_due(self, lane: Lane, scope: str, due_at: int | None, now: int | None) -> bool:

@@ -10,8 +10,10 @@ from attend.core.types import Lane
 from attend.errors import ConfigError, StateFormatError
 from attend.store.base import Claimed, Loaded, Outcome, StoredWindow, Write
 from attend.store.keys import Keys
+from attend.store.news_log import MAX_OPEN
 from attend.store.redis_link import Link
 from attend.store.redis_log import RedisLog, new_epoch
+from attend.store.redis_news import RedisNews
 from attend.store.redis_records import RedisRecords
 from attend.store.redis_sleep import Sleepers
 
@@ -53,6 +55,7 @@ class RedisStore:
         self._link = Link(url, client, timeout_ms, max_connections)
         self._own = client is None
         self._log = RedisLog(self._link, self._keys)
+        self._news = RedisNews(self._link, self._keys.news)
         self._records = RedisRecords(self._link, self._keys)
         self._sleepers = Sleepers(self._link, self._keys)
         self._opened = False
@@ -61,6 +64,11 @@ class RedisStore:
     def log(self) -> RedisLog:
         """The decision log that `commit` writes."""
         return self._log
+
+    @property
+    def news(self) -> RedisNews:
+        """The attention feed that `commit` writes."""
+        return self._news
 
     @property
     def records(self) -> RedisRecords:
@@ -81,8 +89,9 @@ class RedisStore:
         if written is not None and int(written) > FORMAT:
             raise StateFormatError(f"the store has format {int(written)}, this attend reads up to {FORMAT}")
         await self._link.load_scripts()
-        await self._log.end()  # which gives the log its epoch
-        await self._log.secret()
+        for log in (self._log, self._news):
+            await log.end()  # which gives the log its epoch
+            await log.secret()
         self._opened = True
 
     async def close(self) -> None:
@@ -109,7 +118,8 @@ class RedisStore:
         """The keys and arguments of `commit.lua` for a group."""
         names = self._keys
         keys: list[Any] = [names.meta, names.log, names.scopes, *names.dues, *names.wakes, names.dead]
-        arguments: list[Any] = [new_epoch()]
+        keys += (names.news.meta, names.news.log, names.news.open)
+        arguments: list[Any] = [new_epoch(), MAX_OPEN]
         for write in writes:
             keys += (names.scope(write.scope), names.tail(write.scope))
             keys += [names.window(row.id) for row in write.rows]
@@ -120,11 +130,13 @@ class RedisStore:
             arguments += (write.scope, write.expected, write.version, write.at, mode, payload)
             arguments += [_due(write, lane) for lane in Lane]
             arguments.append("" if write.dead is None else write.dead)
-            arguments += (len(write.rows), len(write.keep), len(write.drop))
+            arguments += (len(write.rows), len(write.keep), len(write.drop), len(write.news))
             for row in write.rows:
                 arguments += (row.id, row.summary, row.window, int(row.held))
             arguments += [kept.window for kept in write.keep]
             arguments += [(dropped.arrival or DONE) if dropped.done else b"" for dropped in write.drop]
+            for each in write.news:
+                arguments += (each.condition, each.change or "", each.row)
         return keys, arguments
 
     async def load(self, scopes: Sequence[tuple[str, str]]) -> list[Loaded]:

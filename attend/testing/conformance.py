@@ -9,13 +9,13 @@ case opens and closes it.
 
 from __future__ import annotations
 
-from attend.testing import commits, dues, letters, logs, records, windows
+from attend.testing import commits, dues, feeds, letters, logs, records, windows
 from attend.testing.suite import Case, MakeStore, joined
 
 
 def scope_store_conformance(make: MakeStore) -> list[Case]:
-    """What a `ScopeStore` guarantees of commits, loads, dues, claims, sleeping, windows, dead letters and records."""
-    return joined((commits.suite, dues.suite, windows.suite, letters.suite, records.suite), make)
+    """What a `ScopeStore` guarantees of commits, loads, dues, claims, sleeping, windows, dead letters, news and records."""
+    return joined((commits.suite, dues.suite, windows.suite, letters.suite, feeds.suite, records.suite), make)
 
 
 def decision_log_conformance(make: MakeStore) -> list[Case]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from attend.core.types import Lane
 from attend.errors import StoreUnavailableError
 from attend.store.base import Claimed, DecisionLog, Loaded, Outcome, ScopeStore, StoredWindow, Write
+from attend.store.news_log import NewsLog
 from attend.store.records import Records
 
 
@@ -37,6 +38,11 @@ class CrashingStore:
     def log(self) -> DecisionLog:
         """The other store's log."""
         return self._store.log
+
+    @property
+    def news(self) -> NewsLog:
+        """The other store's attention feed."""
+        return self._store.news
 
     @property
     def records(self) -> Records:

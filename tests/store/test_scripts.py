@@ -13,6 +13,7 @@ from attend.errors import ConfigError, StoreUnavailableError
 from attend.store import scripts
 from attend.store.base import Outcome
 from attend.store.keys import Keys
+from attend.store.news_log import NewsRow
 from attend.store.redis import RedisStore
 from attend.store.scripts import expand
 from attend.testing.making import AT, committed, logged, row, write
@@ -94,10 +95,10 @@ async def test_every_key_is_in_one_slot_and_under_the_prefix(url: str, raw: Any)
     await store.open()
     scope = "{other}tag"
     one = await committed(store, scope, rows=(row("r"),), due=dict.fromkeys(Lane, AT))
-    await committed(store, scope, one, entry=b"more")
+    await committed(store, scope, one, entry=b"more", news=(NewsRow(b"n", "c", "opens"),))
     await store.register("d", b"")
     names = [key.decode() for key in await raw.keys("*")]
-    assert len(names) == 13
+    assert len(names) == 16
     assert all(name.startswith("attend:{shop}:") for name in names)
     await store.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +12,8 @@ from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp
 
 from attend.api.answer import Problem
-from attend.api.auth import Gate, Principal
+from attend.api.audit import Audit
+from attend.api.auth import Gate
 from attend.api.body import Flight
 from attend.api.codes import RequestCode
 from attend.api.explain import PATH as DECISIONS
@@ -27,13 +29,14 @@ from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
 from attend.api.stream import Stream
 from attend.app import Attend
+from attend.principals import Principals
 
 
 def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     """HTTP and MCP for an app, as an ASGI application that starts the app when it starts.
 
     `state.stopping.begin()` ends open streams and waits; call it before the server stops. An application is
-    started once: build another for another run.
+    started once: build another for another run. Raises `ConfigError` for a file of principals that cannot be used.
     """
     settings = settings or ApiSettings()
     stopping = Stopping(app.feed)
@@ -41,13 +44,15 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     flight = Flight(settings.max_in_flight_bytes, settings.max_in_flight_requests)
     endpoint = Endpoint(app, settings, stopping, flight)
     ways_in = Intake(app, settings.max_line), flight, Rates(settings.rate)
-    tokens = [] if settings.token is None else [(settings.token, Principal("token"))]
+    principals = Principals(settings.token, settings.principals)
+    principals.on_change.append(app.feed.wake)
+    audit = Audit(app.store.records, app.clock, settings.audit_rows)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncGenerator[None]:
         await app.start()
         await app.feed.start()
-        async with endpoint.run():
+        async with endpoint.run(), audit.run(), _watching(principals):
             yield
 
     made = Litestar(
@@ -66,9 +71,19 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
         logging_config=None,
     )
     # In front of the routing, so that it stands before what is not there as well.
-    made.asgi_handler = Gate(made.asgi_handler, tokens, settings.hosts)
+    made.asgi_handler = Gate(made.asgi_handler, principals, audit, settings.hosts)
     made.state.stopping = stopping
     return made
+
+
+@asynccontextmanager
+async def _watching(principals: Principals) -> AsyncGenerator[None]:
+    watching = asyncio.create_task(principals.watch(), name="attend principals")
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
 
 
 def _route(path: str, handler: ASGIApp) -> Any:

@@ -2,68 +2,70 @@
 
 from __future__ import annotations
 
-import hmac
 import re
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable
 from typing import Any
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
-from msgspec import Struct
 
 from attend.api.answer import Refused, refuse
+from attend.api.audit import Audit
 from attend.api.codes import RequestCode
+from attend.principal import Principal, Right
+from attend.principals import ANYONE, NOBODY, Principals
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Paths that need no token: they say nothing but yes or no."""
 
 
-class Right(StrEnum):
-    """What a principal may do within its scopes."""
+class Access:
+    """What a request's sender may, now and for as long as the request is open: everything that may asks this."""
 
-    INGEST = "ingest"
-    READ = "read"
-    ADMIN = "admin"
+    def __init__(self, principal: Principal, principals: Principals | None, audit: Audit | None) -> None:
+        self.principal = principal
+        self._principals = principals
+        self._audit = audit
 
+    def holds(self, right: Right) -> bool:
+        """Whether it has a right, still over every scope that it had it for when the request came."""
+        if self._principals is None:
+            return self.principal.may(right)
+        return self._principals.holds(self.principal, right)
 
-class Principal(Struct, frozen=True):
-    """Who sent a request: a name, rights, and the scope prefixes they hold for. `known` when a token said so."""
+    def require(self, right: Right) -> None:
+        """Raise `Refused` (403) where it does not hold the right."""
+        if not self.holds(right):
+            raise Refused(403, RequestCode.FORBIDDEN, f"this token does not have the right to {right}")
 
-    name: str
-    rights: frozenset[Right] = frozenset(Right)
-    scopes: tuple[str, ...] = ("",)
-    known: bool = True
+    async def lost(self, right: Right) -> None:
+        """Wait until it no longer holds the right, which may be never."""
+        if self._principals is not None:
+            await self._principals.lost(self.principal, right)
 
-    def may(self, right: Right) -> bool:
-        """Whether it has the right for any scope."""
-        return right in self.rights
+    def note(self, act: str, **what: str | int) -> None:
+        """Have it on record that this principal changed something. Never a token, and no event's text."""
+        if self._audit is not None and self.principal.known:
+            self._audit.note(self.principal.name, act, what)
 
-    def covers(self, scope: str) -> bool:
-        """Whether its rights hold for this scope."""
-        return scope.startswith(self.scopes)
-
-    @property
-    def visible(self) -> tuple[str, ...] | None:
-        """The scope prefixes it may see; None for all."""
-        return None if "" in self.scopes else self.scopes
-
-
-ANYONE = Principal("anyone", known=False)
-"""Everybody, on a server that has no token."""
+    def note_reading(self, act: str) -> None:
+        """Have it on record that it listens: a row when it begins to, then one in ten minutes at most."""
+        if self._audit is not None and self.principal.known:
+            self._audit.note_reading(self.principal.name, act)
 
 
 class Gate:
     """ASGI middleware in front of every route: it turns a request away, or says whose it is."""
 
-    def __init__(self, app: ASGIApp, tokens: Sequence[tuple[str, Principal]], hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, principals: Principals, audit: Audit, hosts: Iterable[str]) -> None:
         self._app = app
-        self._tokens = [(token.encode(), principal) for token, principal in tokens]
+        self._principals = principals
+        self._audit = audit
         self._hosts = frozenset(name.lower() for name in (*LOOPBACK, *hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request and pass it on with its principal, or answer it."""
+        """Check the request and pass it on with what its sender may, or answer it."""
         if scope["type"] == ScopeType.HTTP:
             try:
                 self._check_host(scope["headers"])
@@ -71,7 +73,7 @@ class Gate:
             except Refused as refused:
                 await refuse(send, refused)
                 return
-            scope["state"]["principal"] = principal
+            scope["state"]["access"] = Access(principal, self._principals, self._audit)
         await self._app(scope, receive, send)
 
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
@@ -96,16 +98,13 @@ class Gate:
         return host in self._hosts or re.sub(r":[0-9]{1,5}$", "", host) in self._hosts
 
     def _principal(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
-        if not self._tokens:
+        if self._principals.is_open:
             return ANYONE
         given = _all(headers, b"authorization")
         if len(given) == 1:
             scheme, _, token = given[0].partition(b" ")
-            if scheme.lower() == b"bearer" and token:
-                found = None
-                for known, principal in self._tokens:  # All of them, so that the time tells nothing.
-                    if hmac.compare_digest(known, token.strip(b" ")):
-                        found = principal
+            if scheme.lower() == b"bearer" and token.strip(b" "):
+                found = self._principals.find(token.strip(b" "))
                 if found is not None:
                     return found
         raise Refused(
@@ -116,17 +115,35 @@ class Gate:
         )
 
 
+def access_of(scope: Any) -> Access:
+    """What the sender of a request may, as the gate found; nothing where no gate stood."""
+    found = scope.get("state", {}).get("access")
+    return found if isinstance(found, Access) else Access(NOBODY, None, None)
+
+
 def principal_of(scope: Any) -> Principal:
-    """Whose request it is, as the gate found. Nobody's where no gate stood: then it may nothing."""
-    found = scope.get("state", {}).get("principal")
-    return found if isinstance(found, Principal) else Principal("nobody", frozenset(), (), known=False)
+    """Whose request it is."""
+    return access_of(scope).principal
 
 
 def require(principal: Principal, right: Right) -> None:
     """Raise `Refused` (403) where the principal does not have the right."""
-    if not principal.may(right):
-        raise Refused(403, RequestCode.FORBIDDEN, f"this token does not have the right to {right}")
+    Access(principal, None, None).require(right)
 
 
 def _all(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     return [value for each, value in headers if each == name]
+
+
+__all__ = [
+    "ANYONE",
+    "LOOPBACK",
+    "OPEN_PATHS",
+    "Access",
+    "Gate",
+    "Principal",
+    "Right",
+    "access_of",
+    "principal_of",
+    "require",
+]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from attend.api.answer import Receive, Refused, Scope, Send, answer, only, refuse
-from attend.api.auth import Principal, Right, principal_of, require
+from attend.api.auth import Principal, Right, access_of
 from attend.api.codes import RequestCode
 from attend.app import Attend
 from attend.core.event import check_id
@@ -31,9 +31,9 @@ class Explain:
         """The route, as an ASGI app."""
         try:
             only(scope, "GET", "HEAD")
-            principal = principal_of(scope)
-            require(principal, Right.READ)
-            found = await self._look(_named(scope), principal)
+            access = access_of(scope)
+            access.require(Right.READ)
+            found = await self._look(_named(scope), access.principal)
             await answer(send, 200, found, [(b"cache-control", b"no-store")])
         except Refused as refused:
             await refuse(send, refused)

@@ -7,7 +7,7 @@ import logging
 from msgspec import Struct
 
 from attend.api.answer import GoneError, Receive, Refused, Scope, Send, answer, only, refuse
-from attend.api.auth import Principal, Right, principal_of, require
+from attend.api.auth import Principal, Right, access_of
 from attend.api.body import Flight, read_body
 from attend.api.codes import LineCode, RequestCode
 from attend.api.intake import RETRY_MS, Conflict, Intake
@@ -39,8 +39,8 @@ class Ingest:
         """The route, as an ASGI app."""
         try:
             only(scope, "POST")
-            principal = principal_of(scope)
-            require(principal, Right.INGEST)
+            access = access_of(scope)
+            access.require(Right.INGEST)
             with self._flight.board() as ticket:
                 body = await read_body(
                     scope,
@@ -49,7 +49,14 @@ class Ingest:
                     max_body=self._settings.max_body,
                     deadline_ms=self._settings.body_deadline_ms,
                 )
-                reply = await self._take(body, principal)
+                access.require(Right.INGEST)  # It may have been withdrawn since.
+                reply = await self._take(body, access.principal)
+            access.note(
+                "ingest",
+                accepted=reply.accepted,
+                duplicates=reply.duplicates,
+                rejected=len(reply.rejected),
+            )
             await answer(send, 200, reply)
         except GoneError:
             return

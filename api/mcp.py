@@ -12,7 +12,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from attend.api.answer import GoneError, Refused, only, refuse
-from attend.api.auth import Right, principal_of, require
+from attend.api.auth import Right, access_of
 from attend.api.body import Flight, read_body
 from attend.api.events import Events
 from attend.api.settings import ApiSettings
@@ -66,7 +66,7 @@ class Endpoint:
         """The route, as an ASGI app."""
         try:
             only(scope, "POST")
-            require(principal_of(scope), Right.READ)
+            access_of(scope).require(Right.READ)
             with self._flight.alongside() as ticket:
                 body = await read_body(
                     scope,

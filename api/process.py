@@ -19,6 +19,8 @@ def api_settings(settings: Settings) -> ApiSettings:
     """What of a deployment's settings the API is told."""
     return ApiSettings(
         token=settings.token,
+        principals=settings.principals,
+        audit_rows=settings.audit_rows,
         hosts=settings.allow_hosts,
         max_body=settings.max_body,
         max_line=settings.max_line,

@@ -169,9 +169,9 @@ def serve(
     """
     settings = settings or ApiSettings()
     if socket is None:
-        if settings.token is None and not _is_loopback(host):
+        if settings.token is None and settings.principals is None and not _is_loopback(host):
             raise ConfigError(
-                f"{host} can be reached from other machines: give a token, or listen on 127.0.0.1"
+                f"{host} can be reached from other machines: give a token or principals, or listen on 127.0.0.1"
             )
         settings = msgspec.structs.replace(settings, hosts=(*settings.hosts, *_names(host)))
     return Server(app, settings, host=host, port=port, socket=socket, run=run)

@@ -10,7 +10,8 @@ MIB = 1024 * 1024
 class ApiSettings(Struct, frozen=True, kw_only=True):
     """Times are milliseconds, sizes bytes.
 
-    `token` is what every request to ingest and MCP must carry, None for none. `hosts` are the names that a Host
+    `token` is what every request to ingest and MCP must carry, None for none; `principals` is a file of others, which
+    is read again when it changes. `audit_rows` is how many rows of who did what are kept. `hosts` are the names that a Host
     header may have beside the loopback ones, with or without a port. `rate` is how many lines a principal may send
     in a second, None for as many as it likes. `stream_credits` are the lines of an ingest stream that may be under
     way, `stream_idle_ms` is how long one stays open without a line. `errors` picks the numbers of MCP errors:
@@ -18,6 +19,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     """
 
     token: str | None = None
+    principals: str | None = None
+    audit_rows: int = 100_000
     hosts: tuple[str, ...] = ()
     max_body: int = 32 * MIB
     max_line: int = MIB

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 
 import msgspec
 
 from attend.api.answer import GoneError, Receive, Refused, Scope, Send, only, refuse
-from attend.api.auth import Principal, Right, principal_of, require
+from attend.api.auth import Access, Right, access_of
 from attend.api.body import Chunks, Flight, drain, headers_of, unsupported
 from attend.api.codes import RequestCode, StreamCode
 from attend.api.inbound import EndedError, Inbound, unavailable
@@ -43,8 +42,8 @@ class Stream:
         """The route, as an ASGI app."""
         try:
             only(scope, "POST")
-            principal = principal_of(scope)
-            require(principal, Right.INGEST)
+            access = access_of(scope)
+            access.require(Right.INGEST)
             if headers_of(scope, b"content-encoding")[b"content-encoding"].strip().lower() not in (
                 b"",
                 b"identity",
@@ -59,13 +58,19 @@ class Stream:
             out = Out(send, self._settings.stream_idle_ms)
             chunks = Chunks(receive)
             inbound = Inbound(chunks, ticket, self._settings)
-            talk = _Talk(self._intake, self._rates, principal, inbound, out, self._settings.heartbeat_ms)
-            with contextlib.suppress(GoneError):
-                await self._run(talk, inbound, out, chunks)
+            talk = _Talk(self._intake, self._rates, access, inbound, out, self._settings.heartbeat_ms)
+            access.note("stream_lines")
+            try:
+                await self._run(talk, inbound, out, chunks, access)
+            except GoneError:
+                pass
+            finally:
+                access.note("stream_lines_end", lines=talk.acked)
 
-    async def _run(self, talk: _Talk, inbound: Inbound, out: Out, chunks: Chunks) -> None:
+    async def _run(self, talk: _Talk, inbound: Inbound, out: Out, chunks: Chunks, access: Access) -> None:
         reading = asyncio.create_task(inbound.read(), name="attend ingest stream")
         watching = asyncio.create_task(self._watch(talk, inbound, reading))
+        lost = asyncio.create_task(_until_lost(access, inbound, reading))
         try:
             await asyncio.sleep(0)  # Reading begins first: that is what answers `Expect: 100-continue`.
             await out.start(self._settings.stream_credits)
@@ -88,6 +93,7 @@ class Stream:
             await out.finish()
         finally:
             await _stop(watching)
+            await _stop(lost)
             await _stop(reading)
 
     async def _watch(self, talk: _Talk, inbound: Inbound, reading: asyncio.Task[None]) -> None:
@@ -111,14 +117,15 @@ class _Talk:
         self,
         intake: Intake,
         rates: Rates,
-        principal: Principal,
+        access: Access,
         inbound: Inbound,
         out: Out,
         heartbeat_ms: int,
     ) -> None:
         self._intake = intake
         self._rates = rates
-        self._principal = principal
+        self._access = access
+        self._principal = access.principal
         self._inbound = inbound
         self._out = out
         self._heartbeat = heartbeat_ms / 1000
@@ -158,6 +165,8 @@ class _Talk:
                 await self._out.frame(Credits(0))
 
     async def _take(self) -> None:
+        if not self._access.holds(Right.INGEST):
+            raise _forbidden()
         lines, count = self._inbound.take()
         self._rates.spend(self._principal, count)
         try:
@@ -184,6 +193,20 @@ class _Talk:
                 count,
             )
         )
+
+
+async def _until_lost(access: Access, inbound: Inbound, reading: asyncio.Task[None]) -> None:
+    """End it when the right to send is withdrawn: nothing more is taken, not even of what was read."""
+    await access.lost(Right.INGEST)
+    inbound.end(_forbidden())
+    reading.cancel()
+
+
+def _forbidden() -> EndedError:
+    return EndedError(
+        StreamCode.FORBIDDEN,
+        "this token no longer has the right to ingest; what was not acknowledged was not taken",
+    )
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

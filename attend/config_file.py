@@ -18,7 +18,7 @@ from attend.option import Option, nearest
 from attend.options import OPTIONS
 from attend.table import SETTLE
 
-LATER = ("principal", "source", "signals")
+LATER = ("source", "signals")
 """Sections that have a place but are not read yet."""
 
 SINK = {"url": "sink", "name": "sink", "secret": "sink_secret"}
@@ -77,12 +77,14 @@ class _Reading:
                 self._wrong(f"[{name}]", "this version does not read it yet; leave it out")
             elif name == "sink":
                 self._sink(value)
+            elif name == "principal":
+                self._principals()
             elif name in self._tables:
                 self._table(name, value)
             elif not _is_table(value) and (home := self._home(name)) is not None:
                 self._wrong(name, f"it stands in no table; it goes {home}")
             else:
-                known = [*self._tables, *LATER]
+                known = [*self._tables, "principal", *LATER]
                 self._wrong(f"[{name}]", f"there is no such table; {_hint(name, known, 'tables')}")
         return File(self._given, tuple(self._problems))
 
@@ -113,6 +115,16 @@ class _Reading:
             self._table("sink", each, "[[sink]]")
         if len(value) > 1:
             self._wrong("[[sink]]", f"there are {len(value)} of them, and this version takes one")
+
+    def _principals(self) -> None:
+        """The setting is a file of them, and this is one: so it is read again when it changes."""
+        option = self._tables["serve"]["principals"]
+        if option.name in self._given:
+            self._wrong(
+                "[[principal]]", f"{self._given[option.name].place} says it already; give one of them"
+            )
+        else:
+            self._given[option.name] = Given(self._file, (str(Path(self._file).expanduser().absolute()),))
 
     def _give(self, option: Option, place: str, value: Any) -> None:
         if not _fits(value, option.schema):

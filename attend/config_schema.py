@@ -8,12 +8,40 @@ from typing import Any
 
 from attend.config_file import tables
 from attend.option import Option
+from attend.principal import KEYS, NAME, Right
+
+_TEXTS: dict[str, Any] = {"type": "array", "minItems": 1, "items": {"type": "string"}}
+
+PRINCIPAL: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": list(KEYS),
+    "properties": {
+        "name": {
+            "description": "Whom the token stands for.",
+            "type": "string",
+            "pattern": f"^{NAME}$",
+        },
+        "hash": {
+            "description": "The token's hash, as attend token new prints it.",
+            "type": "string",
+            "pattern": "^sha256:[0-9a-f]{64}$",
+        },
+        "rights": {
+            "description": "What it may do.",
+            **_TEXTS,
+            "items": {"enum": [right.value for right in Right]},
+        },
+        "scopes": {"description": 'Prefixes of the scopes it may do it in; "" is every scope.', **_TEXTS},
+    },
+}
 
 
 def schema() -> dict[str, Any]:
     """The schema, made from the list of settings."""
     found: dict[str, Any] = {name: _table(options) for name, options in tables().items()}
     found["sink"] = {"type": "array", "maxItems": 1, "items": found["sink"]}
+    found["principal"] = {"type": "array", "items": PRINCIPAL}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "attend.toml",

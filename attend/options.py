@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attend import option, table
+from attend import option, principal, table
 from attend.core.rules import LEAST, OnJudgeDown
 from attend.core.types import Kind, Route
 from attend.option import Option
@@ -146,11 +146,19 @@ OPTIONS: tuple[Option, ...] = (
         "consequence",
         schema={"enum": list(Kind)},
     ),
-    Option("host", option.word, "address to listen on; any but loopback needs a token", "127.0.0.1"),
+    Option(
+        "host", option.word, "address to listen on; any but loopback needs a token or principals", "127.0.0.1"
+    ),
     _whole("port", "port to listen on; 0 picks a free one", "8787", 0, 65_535),
     Option("socket", option.socket, "path of a unix socket to listen on, instead of host and port", "none"),
     Option(
         "token", option.token, "require `Authorization: Bearer <token>`", "none", secret=True, strict=True
+    ),
+    Option(
+        "principals",
+        principal.file,
+        "file of tokens' hashes with the rights and scopes of each; read again when it changes",
+        "none",
     ),
     Option(
         "allow_hosts",
@@ -197,6 +205,14 @@ OPTIONS: tuple[Option, ...] = (
     _whole("retain_rows", "decisions the log keeps", "100000", 1),
     _whole("retain_ms", "how long the log keeps a decision", "30 days", 1),
     _whole("forget_ms", "how long an idle scope is remembered", "30 days", 1),
+    _whole("audit_rows", "rows kept of who did what", "100000", 1),
+    _whole(
+        "ack_after_ms",
+        "how long until an interrupt that nobody took comes up again; 300000 is a start",
+        "off",
+        1,
+    ),
+    _whole("ack_times", "how often it comes up again", "3", 1),
     _size("max_body", "largest request body; also what gzip may expand to", "32MiB"),
     _size("max_line", "longest line of a body", "1MiB"),
     _whole("body_deadline_ms", "how long a body may take to arrive", "30000", 1),

@@ -194,9 +194,7 @@ class _Table:
     def _hash(self) -> str:
         text: Any = self._table.get("hash")
         if not isinstance(text, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", text):
-            self.wrong(
-                "hash", "it must be sha256: and 64 hexadecimal digits, as attend token new prints them"
-            )
+            self.wrong("hash", "it must be sha256: and 64 digits, as attend token new prints them")
             return ""
         return text
 

@@ -31,7 +31,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     with `judge_` is for the hosted one, where no model, URL or key is the provider's own. `sink` is None, "log", the
     URL of a webhook, which `sink_secret` is for, or "module:name"; `dead_letter` is None, "log" or "module:name".
     `kinds` is in the order given. `rules` holds what `settle`, `act_threshold`, `sink` and `dead_letter` add up to.
-    `concurrency` is how many runs each lane of a worker has in hand at once.
+    `principals` is the path of a file, which may be the configuration itself. `ack_after_ms` is None where an
+    interrupt that nobody took does not come up again. `concurrency` is how many runs each lane of a worker has in hand at once.
     """
 
     store: str | None = None
@@ -53,6 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     port: int = 8787
     socket: str | None = None
     token: str | None = None
+    principals: str | None = None
     allow_hosts: tuple[str, ...] = ()
     act_threshold: float | None = None
     window_share: float = 0.5
@@ -65,6 +67,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     retain_rows: int = 100_000
     retain_ms: int = 30 * DAY_MS
     forget_ms: int = 30 * DAY_MS
+    audit_rows: int = 100_000
+    ack_after_ms: int | None = None
+    ack_times: int = 3
     max_body: int = 32 * MIB
     max_line: int = MIB
     body_deadline_ms: int = 30_000
@@ -199,10 +204,10 @@ def _together(settings: Settings, places: Mapping[str, str]) -> list[str]:
             for name in ("host", "port")
             if name in places
         ]
-    elif not is_loopback(settings.host) and "token" not in places:
+    elif not is_loopback(settings.host) and not {"token", "principals"} & places.keys():
         found.append(
             f"{places['host']}: {settings.host} can be reached from other machines, and there is no token; "
-            "give --token (ATTEND_TOKEN), or listen on 127.0.0.1"
+            "give --token (ATTEND_TOKEN) or --principals, or listen on 127.0.0.1"
         )
     if settings.data is not None and settings.store is not None:
         found.append(

@@ -20,9 +20,19 @@ from attend.version import __version__
 _ONE_MACHINE = {"data", "workers"}
 _WORK = {"concurrency"}
 _WIRE = {
-    *("host", "port", "socket", "token", "allow_hosts", "max_body", "max_line", "body_deadline_ms"),
+    *(
+        "host",
+        "port",
+        "socket",
+        "token",
+        "principals",
+        "allow_hosts",
+        "max_body",
+        "max_line",
+        "body_deadline_ms",
+    ),
     *("max_in_flight_bytes", "max_in_flight_requests", "heartbeat_ms", "poll_ms"),
-    *("rate", "stream_credits", "stream_idle_ms"),
+    *("rate", "stream_credits", "stream_idle_ms", "audit_rows", "ack_after_ms", "ack_times"),
 }
 _ALL = {each.name for each in OPTIONS}
 

@@ -57,7 +57,7 @@ async def _serve(settings: Settings) -> int:
         open_now.push_async_callback(app.close)
         server = server_of(settings, app)
         grace = settings.shutdown_grace_ms / 1000
-        for_workers = msgspec.structs.replace(settings, token=None)
+        for_workers = msgspec.structs.replace(settings, token=None, principals=None)
         crew = Crew(settings.workers, for_workers.child_env(os.environ), say)
         try:
             return await _run(settings, server, crew, stop)

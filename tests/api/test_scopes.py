@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from attend import Attend
-from attend.api.auth import Principal, Right
+from attend.api.auth import Access, Principal, Right
 from attend.api.scopes import Scopes
 from attend.core.report import Report
 from attend.core.why import Status
@@ -118,6 +118,11 @@ async def asked(scopes: Scopes, principal: Principal, path: bytes) -> tuple[int,
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope: Any = {"type": "http", "method": "GET", "raw_path": path, "state": {"principal": principal}}
+    scope: Any = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": path,
+        "state": {"access": Access(principal, None, None)},
+    }
     await scopes(scope, receive, send)
     return sent[0]["status"], sent[1]["body"]

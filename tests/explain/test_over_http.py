@@ -13,7 +13,7 @@ import pytest
 
 from attend import Attend
 from attend.api import ApiSettings, Server, serve
-from attend.api.auth import Principal
+from attend.api.auth import Access, Principal, Right
 from attend.api.explain import Explain
 from attend.cli.explain import run_explain
 from attend.client import Client
@@ -95,7 +95,7 @@ async def test_what_is_unknown_or_may_not_be_seen_is_one_404() -> None:
                 "path": f"/v1/decisions/{id}/explain",
                 "raw_path": f"/v1/decisions/{id}/explain".encode(),
                 "headers": [],
-                "state": {"principal": principal},
+                "state": {"access": Access(principal, None, None)},
             }
             await Explain(app)(scope, receive, send)
             assert sent[0]["status"] == status

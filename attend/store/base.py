@@ -16,6 +16,7 @@ from attend.core.types import Lane
 from attend.store.decision_log import DecisionLog, LogRow, Page, Position
 from attend.store.news_log import NewsLog, NewsRow
 from attend.store.records import Records
+from attend.store.subscriptions import Subscriptions
 
 __all__ = [
     "Claimed",
@@ -172,6 +173,11 @@ class ScopeStore(Protocol):
     @property
     def records(self) -> Records:
         """What is on record beside the log: who did what, and who took which decision."""
+        ...
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Webhook subscriptions."""
         ...
 
     async def open(self) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from attend.core.types import Lane
 from attend.errors import ConfigError
+from attend.store.subscription_keys import SubscriptionKeys
 
 
 class LogKeys(Protocol):
@@ -73,6 +74,7 @@ class Keys:
         self.log = f"{base}log"  # stream: n the dense counter, d the summary, w the window's id
         self.meta = f"{base}meta"  # hash: epoch, n of the newest row, trimmed = n of the newest one trimmed, format, secret
         self.news = NewsKeys(base)
+        self.subscriptions = SubscriptionKeys(base)
         self.audit = f"{base}audit"  # stream: d a row of who did what
         self.readers = f"{base}readers"  # hash: who reads, and when a row last said so
         self.rules = f"{base}rules"  # hash: generation, highest = its digest, r:<digest> = rules

@@ -17,6 +17,7 @@ from attend.store.due_set import DueSet
 from attend.store.memory_log import MemoryLog
 from attend.store.memory_news import MemoryNews
 from attend.store.memory_records import MemoryRecords
+from attend.store.memory_subscriptions import MemorySubscriptions
 
 
 class _Scope(Struct):
@@ -48,6 +49,7 @@ class MemoryStore:
         self._log = MemoryLog()
         self._news = MemoryNews()
         self._records = MemoryRecords(self._log)
+        self._subscriptions = MemorySubscriptions()
 
     @property
     def log(self) -> MemoryLog:
@@ -63,6 +65,11 @@ class MemoryStore:
     def records(self) -> MemoryRecords:
         """What is on record beside the log."""
         return self._records
+
+    @property
+    def subscriptions(self) -> MemorySubscriptions:
+        """Webhook subscriptions."""
+        return self._subscriptions
 
     async def open(self) -> None:
         """Nothing to get ready."""

@@ -16,6 +16,7 @@ from attend.store.redis_log import RedisLog, new_epoch
 from attend.store.redis_news import RedisNews
 from attend.store.redis_records import RedisRecords
 from attend.store.redis_sleep import Sleepers
+from attend.store.redis_subscriptions import RedisSubscriptions
 
 FORMAT = 1
 """How the keys are laid out. A store of a higher one was written by a newer attend and is refused."""
@@ -57,6 +58,7 @@ class RedisStore:
         self._log = RedisLog(self._link, self._keys)
         self._news = RedisNews(self._link, self._keys.news)
         self._records = RedisRecords(self._link, self._keys)
+        self._subscriptions = RedisSubscriptions(self._link, self._keys)
         self._sleepers = Sleepers(self._link, self._keys)
         self._opened = False
 
@@ -74,6 +76,11 @@ class RedisStore:
     def records(self) -> RedisRecords:
         """What is on record beside the log."""
         return self._records
+
+    @property
+    def subscriptions(self) -> RedisSubscriptions:
+        """Webhook subscriptions."""
+        return self._subscriptions
 
     async def open(self) -> None:
         """Connect, check the server and what it holds, load the scripts. Idempotent.

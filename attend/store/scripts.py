@@ -9,6 +9,7 @@ from importlib.resources import files
 NAMES = (
     *("acknowledge", "append", "claim", "commit", "load", "read"),
     *("record", "register", "release", "remove", "trim", "wake"),
+    *("dismiss", "keep", "rouse", "take"),
 )
 """Every script, by the name of its file."""
 

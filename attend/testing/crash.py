@@ -10,6 +10,7 @@ from attend.errors import StoreUnavailableError
 from attend.store.base import Claimed, DecisionLog, Loaded, Outcome, ScopeStore, StoredWindow, Write
 from attend.store.news_log import NewsLog
 from attend.store.records import Records
+from attend.store.subscriptions import Subscriptions
 
 
 class Crash(StrEnum):
@@ -48,6 +49,11 @@ class CrashingStore:
     def records(self) -> Records:
         """The other store's records."""
         return self._store.records
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """The other store's webhook subscriptions."""
+        return self._store.subscriptions
 
     async def open(self) -> None:
         """The other store is open already."""

@@ -1,0 +1,1 @@
+"""Webhook subscriptions of MCP Events: views of the one feed, delivered by whichever process runs lanes."""

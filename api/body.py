@@ -127,7 +127,8 @@ async def read_body(
         raise Refused(
             408,
             RequestCode.BODY_TIMEOUT,
-            f"the body did not arrive within {deadline_ms} ms",
+            f"the body did not arrive within {deadline_ms} ms, and none of it was taken; "
+            "what comes line by line goes to /v1/ingest/stream, which may stay open",
             headers=[(b"connection", b"close")],
         ) from None
 

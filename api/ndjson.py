@@ -61,7 +61,7 @@ class Rejection(Struct, frozen=True, omit_defaults=True, rename="camel"):
 _NO_DATA = Raw(b"{}")
 
 
-class _Wire(Struct, frozen=True, gc=False):
+class _Wire(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     scope: Any = None
     id: Any = None
     at: Any = None
@@ -72,7 +72,7 @@ class _Wire(Struct, frozen=True, gc=False):
     end: Any = None
 
 
-class _Plain(Struct, frozen=True, gc=False):
+class _Plain(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """An event whose values are surely within their limits: so many characters have no more bytes than they may."""
 
     scope: Annotated[str, Meta(min_length=1, max_length=MAX_SCOPE_BYTES // 4)]
@@ -186,7 +186,6 @@ def _read_line(number: int, raw: bytes) -> Line | Rejection:
 def _wire_of(raw: bytes) -> _Wire:
     try:
         if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
-            raw.decode()  # Of keys that are not known nobody else would see it.
             wire = _wire(raw)
             data = bytes(wire.data)
             if data != b"{}":
@@ -222,7 +221,8 @@ def _item(wire: _Wire) -> NewEvent | Command:
 
 
 def _command(wire: _Wire, id: str | None) -> Command:
-    if wire.name is not None or wire.text is not None or wire.at is not None:
+    empty = bytes(wire.data) in (b"{}", b"null")
+    if not (wire.name is None and wire.text is None and wire.at is None and empty):
         raise EventError(LineCode.BAD_LINE, "a line is an event, or a flush, or an end: send them apart")
     if wire.flush is not None and wire.end is not None:
         raise EventError(LineCode.BAD_LINE, "a line is a flush or an end, not both")

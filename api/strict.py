@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from attend.api.codes import LineCode
-from attend.core.event import MAX_NESTING
+from attend.core.event import MAX_NESTING, unknown_key
 from attend.errors import EventError
 
 DEEPEST = MAX_NESTING + 1
@@ -20,7 +20,7 @@ _MOST_DIGITS = 4000
 
 
 def check(raw: bytes, known: Collection[str]) -> None:
-    """Raise `EventError` with the first thing that is wrong; `known` are the keys that may stand there only once."""
+    """Raise `EventError` with the first thing that is wrong; `known` are the keys that may stand there, and each only once."""
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -38,7 +38,7 @@ def check(raw: bytes, known: Collection[str]) -> None:
             text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_float=_finite, parse_int=_short
         )
     except json.JSONDecodeError as error:
-        raise EventError(LineCode.BAD_JSON, f"{error.msg} at character {error.pos + 1}") from error
+        raise EventError(LineCode.BAD_JSON, _not_json(text, error)) from error
     except ValueError as error:
         raise EventError(LineCode.BAD_JSON, str(error)) from error
     if not isinstance(value, dict):
@@ -53,6 +53,19 @@ def check(raw: bytes, known: Collection[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise EventError(LineCode.REPEATED_KEY, f"{name} stands there {names.count(name)} times")
+    if len(names) != len(top):
+        raise unknown_key((name for name, _ in top), known)
+
+
+def _not_json(text: str, error: json.JSONDecodeError) -> str:
+    """What is wrong, and what would be right where it is what newcomers run into."""
+    said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+    wrong = f"{said} at character {error.pos + 1}"
+    if error.msg == "Extra data" and text[error.pos : error.pos + 1] in "{[":
+        return f"{wrong}: two JSON values are on one line; with curl send --data-binary, for -d takes the newlines out"
+    if text.strip()[:1] not in ("{", "["):
+        return f'{wrong}: the line is no JSON object; plain text goes as {{"scope":"...","name":"...","text":"..."}}'
+    return wrong
 
 
 def _no_constant(name: str) -> None:

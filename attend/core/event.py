@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -37,10 +38,12 @@ class NewEvent(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> NewEvent:
-        """From `{"name", "id"?, "at"?, "data"?, "text"?}`, where `data` is any JSON value; other keys are ignored.
+        """From `{"name", "id"?, "at"?, "data"?, "text"?}`, where `data` is any JSON value.
 
-        Raises `EventError` where a value has the wrong type or is over its limit.
+        Raises `EventError` where a value has the wrong type or is over its limit, and for a key of another name.
         """
+        if not event.keys() <= _KEYS:
+            raise unknown_key(event, _KEYS)
         id, at, text = event.get("id"), event.get("at"), event.get("text")
         if at is not None and (type(at) is not int or not 0 <= at < 2**53):
             raise EventError("bad_at", f"at is {at!r}, it must be a whole number of milliseconds since 1970")
@@ -53,6 +56,17 @@ class NewEvent(Struct, frozen=True, gc=False):
             data_json=_json(event["data"]) if "data" in event else b"{}",
             text=None if text is None else _whole("text", text),
         )
+
+
+_KEYS = frozenset({"name", "id", "at", "data", "text"})
+
+
+def unknown_key(keys: Iterable[object], known: Collection[str]) -> EventError:
+    """The error of an event with a key that nothing reads: what it holds would be lost without a word."""
+    key = next((str(key) for key in keys if key not in known), "")
+    close = difflib.get_close_matches(key.lower(), known, 1, 0.7)
+    right = f"did you mean {close[0]}?" if close else "put it into data"
+    return EventError("unknown_key", f"there is no key {key[:64]!r}; {right}")
 
 
 def check_scope(scope: object) -> str:

@@ -49,6 +49,7 @@ def test_a_flush_and_an_end_may_have_an_id() -> None:
 
 def test_null_is_as_good_as_left_out() -> None:
     assert only(b'{"scope":"s","id":null,"at":null,"name":"n","text":null}') == NewEvent("n")
+    assert only(b'{"scope":"s","flush":true,"data":null,"text":null}') == Command(end=False, id=None)
     assert only(b'{"scope":"s","name":"n","data":null}') == NewEvent("n", data_json=b"null")
 
 
@@ -159,9 +160,8 @@ def test_a_key_that_is_read_may_stand_there_once(body: bytes) -> None:
     [
         b'{"scope":"s","name":"scope","id":"name","text":"data"}',
         b'{"scope":"s","name":"n","data":{"name":"x","scope":{"id":1}},"id":"a"}',
-        b'{"scope":"s","name":"n","other":{"name":1,"id":2}}',
         b'{"scope":"s","name":"n","text":"say \\"name\\": \\"x\\""}',
-        b'{"scope":"s","name":"n","x":1,"x":2}',
+        b'{"scope":"s","name":"n","data":{"x":1,"x":2}}',
     ],
 )
 def test_the_same_word_elsewhere_is_no_repeat(body: bytes) -> None:
@@ -209,6 +209,9 @@ def test_at_must_look_like_milliseconds(at: str, hint: str) -> None:
         (b'{"scope":"s","flush":false}', "bad_line"),
         (b'{"scope":"s","flush":true,"end":true}', "bad_line"),
         (b'{"scope":"s","flush":true,"name":"n"}', "bad_line"),
+        (b'{"scope":"s","end":true,"data":{"x":1}}', "bad_line"),
+        (b'{"scope":"s","name":"n","x":{"name":1}}', "unknown_key"),
+        (b'{"scope":"s","flush":true,"why":"x"}', "unknown_key"),
         (b'{"scope":"s","name":"n"} x', "bad_json"),
         (b"{'scope':'s'}", "bad_json"),
         (b'{"scope":"s","name":"a\x01b"}', "bad_json"),
@@ -217,6 +220,23 @@ def test_at_must_look_like_milliseconds(at: str, hint: str) -> None:
 )
 def test_each_fault_has_its_code(body: bytes, code: str) -> None:
     assert rejected(body + b"\n" + GOOD) == [(1, code)]
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (b'{"scope":"s","name":"n","textt":"t"}', "there is no key 'textt'; did you mean text?"),
+        (b'{"scope":"s","name":"n","Text":"t"}', "there is no key 'Text'; did you mean text?"),
+        (b'{"scope":"s","name":"n","level":"high"}', "there is no key 'level'; put it into data"),
+        (GOOD + GOOD, "two JSON values are on one line; with curl send --data-binary"),
+        (b"ERROR disk full", "the line is no JSON object; plain text goes as"),
+        (b"2026-11-30 ERROR disk full", "the line is no JSON object; plain text goes as"),
+        (b'{"scope":"s","name":}', "expecting value at character 21"),
+        (b'{"scope":"s","name":"n', "unterminated string starting at character 21"),
+    ],
+)
+def test_the_message_says_what_would_be_right(body: bytes, hint: str) -> None:
+    assert hint in message(body)
 
 
 def test_the_longest_names_are_taken() -> None:

@@ -73,6 +73,7 @@ async def test_a_bad_event_is_refused_and_its_neighbours_are_taken() -> None:
             ({"name": "a", "data": float("nan")}, "bad_data"),
             ({"name": "a", "data": {1, 2}}, "bad_data"),
             ({"name": "a", "text": 3}, "bad_text"),
+            ({"name": "a", "textt": "x"}, "unknown_key"),
             ({"name": "a", "text": "\ud800"}, "bad_text"),
         ]
         for bad, code in bad_ones:
@@ -81,7 +82,7 @@ async def test_a_bad_event_is_refused_and_its_neighbours_are_taken() -> None:
             assert raised.value.code == code
         state = await app.engine.state("s")
         assert state is not None
-        assert len(state.open.events) == 20
+        assert len(state.open.events) == 2 * len(bad_ones)
         with pytest.raises(EventError):
             await app.push("", [{"name": "a"}])
         with pytest.raises(EventError):

@@ -14,7 +14,9 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     is read again when it changes. `audit_rows` is how many rows of who did what are kept. `hosts` are the names that a Host
     header may have beside the loopback ones, with or without a port. `rate` is how many lines a principal may send
     in a second, None for as many as it likes. `stream_credits` are the lines of an ingest stream that may be under
-    way, `stream_idle_ms` is how long one stays open without a line. `errors` picks the numbers of MCP errors:
+    way, `stream_idle_ms` is how long one stays open without a line. `workspace` is what the addresses of attention
+    resources call this deployment; `max_listeners` may be subscribed to them at once, and as many of one token as
+    `max_listeners_per_token` says. `errors` picks the numbers of MCP errors:
     `sep-3415`, or `openai` for clients that still expect the draft's.
     """
 
@@ -30,6 +32,9 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     rate: int | None = None
     stream_credits: int = 1000
     stream_idle_ms: int = 600_000
+    workspace: str = "default"
+    max_listeners: int = 256
+    max_listeners_per_token: int = 3
     heartbeat_ms: int = 15_000
     poll_ms: int = 1000
     shutdown_grace_ms: int = 5000

@@ -13,6 +13,7 @@ from attend.configured import dead_letter_of, references, rules_of, sink_of, sto
 from attend.core.event import NewEvent, check_id, check_scope
 from attend.core.input import Ended, Flushed, Pushed
 from attend.core.kinds import Kinds
+from attend.core.news import Signal
 from attend.core.rules import OnJudgeDown, Rules
 from attend.core.step import Settling, Taken
 from attend.core.types import DeadLetter, Decision, Event, Kind
@@ -22,6 +23,7 @@ from attend.feed import Feed
 from attend.judges.base import Judge
 from attend.judges.rule import rule
 from attend.letters import Letters
+from attend.news_feed import NewsFeed
 from attend.runner import SLOTS, Runner
 from attend.settings import Settings
 from attend.sinks.base import Sink
@@ -40,7 +42,8 @@ class Attend:
     with `deliver`, such as `routes(...)` makes, or `"log"`; without one decisions are only logged. `dead_letter`
     is called with each window that was given up on; without one they are kept. `settle` overrides the defaults of
     `Rules`. `guidance`, `predicates` and `context` tell the judge more, `capture` gives it pictures. Where the judge
-    stays down, `on_judge_down="rule"` has windows decided by rule. `observe` is told of every trace. Give every
+    stays down, `on_judge_down="rule"` has windows decided by rule. `signals` maps the names of events to what news
+    they are, beside those that are by default; None for one that is not. `observe` is told of every trace. Give every
     process that shares a store the same `kind`, `judge` and `settle`.
 
     Raises `ConfigError` with everything that is wrong.
@@ -63,6 +66,7 @@ class Attend:
         predicates: Mapping[str, str] | None = None,
         context: Context | None = None,
         capture: Capture | None = None,
+        signals: Mapping[str, Signal | Mapping[str, Any] | None] | None = None,
         observe: Observer | None = None,
         clock: Clock | None = None,
         slots: int = SLOTS,
@@ -83,6 +87,7 @@ class Attend:
             sink=found_sink is not None,
             dead_letter=handler is not None,
             on_judge_down=on_judge_down,
+            signals=signals,
         )
         self.calls = Calls(
             judge=judge,
@@ -98,6 +103,7 @@ class Attend:
         self._grace_ms = grace_ms
         self.engine = Engine(self.store, self.rules, self.clock, observe, patience_ms=patience_ms)
         self.feed = Feed(self.store.log, self.clock)
+        self.news = NewsFeed(self.store.news, self.clock)
         self.letters = Letters(self.engine)
         self._sources = Sources(self.engine)
 
@@ -114,6 +120,7 @@ class Attend:
                     await close()
         finally:
             await self.feed.close()
+            await self.news.close()
             await self.engine.close()
             await self.store.close()
 
@@ -269,6 +276,7 @@ def from_settings(
         on_judge_down=OnJudgeDown(settings.on_judge_down).value,
         guidance=settings.guidance,
         predicates=settings.predicates,
+        signals=settings.signals,
         observe=observe,
         slots=settings.concurrency,
         # What is left of the shutdown's grace is for handing leases back.

@@ -18,7 +18,7 @@ from attend.option import Option, nearest
 from attend.options import OPTIONS
 from attend.table import SETTLE
 
-LATER = ("source", "signals")
+LATER = ("source",)
 """Sections that have a place but are not read yet."""
 
 SINK = {"url": "sink", "name": "sink", "secret": "sink_secret"}

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from attend.core.news import Signal
 from attend.core.rules import OnJudgeDown, Rules, window_budget
 from attend.core.types import DeadLetter, Decision
 from attend.errors import ConfigError
@@ -21,6 +22,7 @@ from attend.judges.cascade import cascade
 from attend.judges.rule import rule
 from attend.option import HOSTED, is_url
 from attend.settings import Settings
+from attend.signal_table import made
 from attend.sinks.base import DeadLetterHandler, Sink
 from attend.sinks.log import LogSink, log_dead_letter
 from attend.store.base import ScopeStore
@@ -77,6 +79,7 @@ def rules_of(
     sink: bool,
     dead_letter: bool,
     on_judge_down: str | None = None,
+    signals: Mapping[str, Signal | Mapping[str, Any] | None] | None = None,
 ) -> Rules:
     """The rules that settings add up to.
 
@@ -104,6 +107,11 @@ def rules_of(
     if act_threshold is not None:
         changes["act_threshold"] = act_threshold
     problems: list[str] = []
+    try:
+        if signals:
+            changes["signals"] = made(signals)
+    except ConfigError as error:
+        problems += error.problems
     if on_judge_down in {None, *OnJudgeDown}:
         changes["on_judge_down"] = OnJudgeDown(on_judge_down or rules.on_judge_down)
     else:

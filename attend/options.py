@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attend import option, principal, table
+from attend import option, principal, signal_table, table
 from attend.core.rules import LEAST, OnJudgeDown
 from attend.core.types import Kind, Route
 from attend.option import Option
@@ -140,6 +140,15 @@ OPTIONS: tuple[Option, ...] = (
         own_key="",
     ),
     Option(
+        "signals",
+        signal_table.signals,
+        "event name to what news it is, as JSON or a file of it, beside those that are by default",
+        "none",
+        schema=signal_table.SCHEMA,
+        table="signals",
+        own_key="",
+    ),
+    Option(
         "default_kind",
         option.kind,
         "kind of the names that `--kinds` does not list",
@@ -221,6 +230,8 @@ OPTIONS: tuple[Option, ...] = (
     _whole("rate", "lines a second that one principal may send, per API process", "no limit", 1),
     _whole("stream_credits", "lines of an ingest stream that may wait for their acknowledgement", "1000", 1),
     _whole("stream_idle_ms", "how long an ingest stream stays open without a line", "600000", 1),
+    _whole("max_listeners", "open subscriptions to the attention feed, per API process", "256", 1),
+    _whole("max_listeners_per_token", "how many of them one token may hold", "3", 1),
     _whole("heartbeat_ms", "between heartbeats on a stream", "15000", 1),
     _whole("poll_ms", "`nextPollMs` of a poll's answer", "1000", 1),
     _whole("shutdown_grace_ms", "how long a shutdown waits for work in hand", "5000", 0),

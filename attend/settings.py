@@ -18,6 +18,7 @@ from attend.core.rules import OnJudgeDown, Rules
 from attend.errors import ConfigError
 from attend.option import HOSTED, Option, is_loopback
 from attend.options import OPTIONS
+from attend.signal_table import made
 
 MIB = 1024 * 1024
 DAY_MS = 86_400_000
@@ -30,7 +31,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     `judge` is "rule", one of `option.HOSTED`, "module:name", or several of these with commas between; what begins
     with `judge_` is for the hosted one, where no model, URL or key is the provider's own. `sink` is None, "log", the
     URL of a webhook, which `sink_secret` is for, or "module:name"; `dead_letter` is None, "log" or "module:name".
-    `kinds` is in the order given. `rules` holds what `settle`, `act_threshold`, `sink` and `dead_letter` add up to.
+    `kinds` is in the order given; `signals` is the table of news by event, as `signal_table` reads it. `rules` holds
+    what `settle`, `signals`, `act_threshold`, `sink` and `dead_letter` add up to.
     `principals` is the path of a file, which may be the configuration itself. `ack_after_ms` is None where an
     interrupt that nobody took does not come up again. `concurrency` is how many runs each lane of a worker has in hand at once.
     """
@@ -49,6 +51,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     predicates: dict[str, str] = {}
     on_judge_down: str = OnJudgeDown.DEAD_LETTER
     kinds: dict[str, str] = {}
+    signals: dict[str, dict[str, Any]] = {}
     default_kind: str = "consequence"
     host: str = "127.0.0.1"
     port: int = 8787
@@ -78,6 +81,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     rate: int | None = None
     stream_credits: int = 1000
     stream_idle_ms: int = 600_000
+    max_listeners: int = 256
+    max_listeners_per_token: int = 3
     heartbeat_ms: int = 15_000
     poll_ms: int = 1000
     shutdown_grace_ms: int = 5000
@@ -94,6 +99,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             sink=self.sink is not None,
             dead_letter=self.dead_letter is not None,
             on_judge_down=OnJudgeDown(self.on_judge_down),
+            signals=made(self.signals),
         )
 
     @classmethod

@@ -23,6 +23,15 @@ SETTLE = tuple(name for name in Rules.__struct_fields__ if name not in _NOT_SETT
 """The keys of `--settle`."""
 
 
+def table_of(texts: Sequence[str], like: str) -> tuple[dict[str, Any], str]:
+    """JSON, or a file of it, as a table; and the file, if it is one, as a problem in it begins.
+
+    Raises `ValueError` where it is none, or gives a name twice.
+    """
+    where, pairs, problems = _object(texts, like)
+    return _sound(pairs, problems), where
+
+
 def kinds(texts: Sequence[str]) -> dict[str, str]:
     """Event names to kinds, in order: JSON, or a file of it."""
     where, pairs, problems = _object(texts, '{"user.said":"flush"}')

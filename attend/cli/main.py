@@ -33,6 +33,7 @@ _WIRE = {
     ),
     *("max_in_flight_bytes", "max_in_flight_requests", "heartbeat_ms", "poll_ms"),
     *("rate", "stream_credits", "stream_idle_ms", "audit_rows", "ack_after_ms", "ack_times"),
+    *("max_listeners", "max_listeners_per_token"),
 }
 _ALL = {each.name for each in OPTIONS}
 

@@ -152,7 +152,7 @@ notes = "x"
 [[principal]]
 name = "pager"
 [signals."run.failed"]
-news = "run_failed"
+news = "run_broke"
 """
     assert problems(file, text, {"heartbeat_ms": "0"}) == [
         "attend.toml: prefix: it stands in no table; it goes in [serve]",
@@ -163,11 +163,12 @@ news = "run_failed"
         "attend.toml: [serve] closing_grace_ms: it goes in [settle]",
         "attend.toml: [judge] on_judge_down: it goes in [serve]",
         "attend.toml: [jugde]: there is no such table; did you mean judge?",
-        "attend.toml: [signals]: this version does not read it yet; leave it out",
         "attend.toml: [judge] url: http://judge.example would send what happened and the key in the clear; use https",
         "attend.toml: [judge] criteria: 'notes' is no route; did you mean note?",
         "attend.toml: [kinds]: 'user' is a table; a name with dots in it is written in quotes",
         "attend.toml: [kinds]: 'b' has \"flus\", which is no kind; the kinds are " + ", ".join(Kind),
+        "attend.toml: [signals]: 'run.failed' has news 'run_broke'; it is one of run_finished, run_failed, "
+        "approval_needed, alert, none",
         "attend.toml: [[principal]] pager: rights: it must be a list of some of ingest, read, admin",
         'attend.toml: [[principal]] pager: scopes: it must be a list of prefixes such as "ops/"; "" is every scope',
         "attend.toml: [[principal]] pager: hash: it must be sha256: and 64 digits, as attend token new prints them",

@@ -107,7 +107,7 @@ def test_settle_keys_win_one_by_one_and_may_be_repeated() -> None:
 
 
 def test_every_number_of_the_rules_can_be_settled() -> None:
-    assert set(SETTLE) | {"act_threshold", "sink", "dead_letter", "on_judge_down"} == set(
+    assert set(SETTLE) | {"act_threshold", "sink", "dead_letter", "on_judge_down", "signals"} == set(
         Rules.__struct_fields__
     )
 

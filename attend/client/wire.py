@@ -21,6 +21,7 @@ SILENCE = 120.0
 """How many seconds a stream may be silent before it is taken for dead. A server's heartbeat is 15 s."""
 
 _META = "io.modelcontextprotocol/"
+SUBSCRIPTION = f"{_META}subscriptionId"
 _NO_METHOD = -32601
 _UNSUPPORTED = frozenset({-32026, -32014})
 
@@ -37,7 +38,9 @@ class NotOfferedError(Exception):
     """Raised where the server does not have the method."""
 
 
-class _Error(Struct):
+class Fault(Struct):
+    """An error as JSON-RPC has it."""
+
     code: int
     message: str
     data: Any = None
@@ -49,37 +52,63 @@ class Message(Struct):
     method: str = ""
     params: dict[str, Any] = {}
     result: dict[str, Any] | None = None
-    error: _Error | None = None
+    error: Fault | None = None
 
     @property
     def kind(self) -> str:
         """The last word of a notification's method; `result` for a result."""
         return self.method.rpartition("/")[2] or "result"
 
+    @property
+    def subscription(self) -> int | str | None:
+        """The id of the request that a notification belongs to, where it says."""
+        meta: Any = self.params.get("_meta")
+        found: Any = cast("dict[str, Any]", meta).get(SUBSCRIPTION) if isinstance(meta, dict) else None
+        return found if isinstance(found, (int, str)) else None
+
 
 _decoder = msgspec.json.Decoder(Message)
 _ids = itertools.count(1)
 
 
-@asynccontextmanager
-async def request(
-    http: httpx.AsyncClient, where: str, method: str, params: Mapping[str, Any]
-) -> AsyncGenerator[AsyncGenerator[Message]]:
-    """The messages that answer a request, as they come; the last one is its result, where it has one.
+def next_id() -> int:
+    """An id for a request, that no other of this process has."""
+    return next(_ids)
 
-    Raises `TroubleError`, `NotOfferedError` and `AnswerError`.
-    """
+
+def enveloped(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with what every request says of its sender."""
     meta: dict[str, Any] = {
         f"{_META}protocolVersion": VERSION,
         f"{_META}clientInfo": {"name": "attend", "version": __version__},
         f"{_META}clientCapabilities": {"extensions": {f"{_META}events": {}}},
     }
-    timeout = httpx.Timeout(SILENCE, connect=5, pool=None)
+    return {**params, "_meta": meta}
+
+
+@asynccontextmanager
+async def request(
+    http: httpx.AsyncClient,
+    where: str,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    url: str = "/mcp",
+    id: int | None = None,
+    silence: float = SILENCE,
+) -> AsyncGenerator[AsyncGenerator[Message]]:
+    """The messages that answer a request, as they come; the last one is its result, where it has one.
+
+    `silence` is how many seconds the answer may be silent before it is taken for dead. Raises `TroubleError`,
+    `NotOfferedError` and `AnswerError`.
+    """
+    sent = {"jsonrpc": "2.0", "id": next_id() if id is None else id, "method": method}
+    timeout = httpx.Timeout(silence, connect=5, pool=None)
     try:
         async with http.stream(
             "POST",
-            "/mcp",
-            json={"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": {**params, "_meta": meta}},
+            url,
+            json={**sent, "params": enveloped(params)},
             headers={
                 "accept": "application/json, text/event-stream",
                 "MCP-Protocol-Version": VERSION,
@@ -104,7 +133,7 @@ async def _whole(answer: httpx.Response) -> AsyncGenerator[Message]:
     except msgspec.MsgspecError:
         message = Message()
     if message.error is not None:
-        raise _failed(message.error, answer.status_code)
+        raise failed(message.error, answer.status_code)
     if answer.status_code in LATER:
         problem = problem_of(answer)
         raise TroubleError(
@@ -137,11 +166,12 @@ async def _messages(answer: httpx.Response) -> AsyncGenerator[Message]:
             except msgspec.MsgspecError as error:
                 raise TroubleError(f"it sent what cannot be read: {error}") from error
             if message.error is not None:
-                raise _failed(message.error, answer.status_code)
+                raise failed(message.error, answer.status_code)
             yield message
 
 
-def _failed(error: _Error, status: int) -> Exception:
+def failed(error: Fault, status: int) -> Exception:
+    """What an error is to whoever asked."""
     if error.code == _NO_METHOD or error.code in _UNSUPPORTED:
         return NotOfferedError(error.message)
     data: Any = error.data

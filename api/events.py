@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Meta, Struct
 from pydantic import BaseModel, ConfigDict
 
-from attend.api.auth import principal_of
+from attend.api.auth import Right, access_of
 from attend.api.faults import Faults, frame, invalid, no_method, unavailable
 from attend.api.payload import EVENT, Arguments, Payload, payload, timestamp
 from attend.api.schema import read_arguments, schema_of
@@ -112,7 +112,7 @@ class Events:
 
     async def poll(self, ctx: Context, request: PollRequest) -> HandlerResult:
         """Decisions after a cursor."""
-        reader = self._reader(ctx, request)
+        reader = self._reader(ctx, request, "poll")
         hold = 0 if request.cursor is None else min(request.timeout_ms, LONGEST_HOLD_MS)
         try:
             batch = await reader.read(
@@ -120,6 +120,8 @@ class Events:
             )
         except StoreUnavailableError as error:
             raise unavailable() from error
+        if not reader.may:
+            raise self._faults.forbidden()
         return {
             "events": [reader.occurrence(decision) for decision in batch.decisions],
             "cursor": batch.cursor,
@@ -129,8 +131,8 @@ class Events:
         }
 
     async def stream(self, ctx: Context, request: StreamRequest) -> HandlerResult:
-        """Decisions as they come, until the client goes or the server stops."""
-        reader = self._reader(ctx, request)
+        """Decisions as they come, until the client goes, may no longer read, or the server stops."""
+        reader = self._reader(ctx, request, "stream")
         try:
             batch = await reader.read(request.cursor)
         except StoreUnavailableError as error:
@@ -140,10 +142,12 @@ class Events:
         failing = False
         while True:
             for decision, cursor in zip(batch.decisions, batch.cursors, strict=True):
-                if self._stopping():
+                if reader.stop():
                     break
                 await out.send("event", **reader.occurrence(decision), cursor=cursor)
-            if self._stopping():
+            if not reader.may:
+                await out.send("terminated", error=frame(self._faults.forbidden()))
+            if reader.stop():
                 return {"_meta": out.meta}
             left = self._settings.heartbeat_ms - out.silent_ms
             if left <= 0:
@@ -161,14 +165,18 @@ class Events:
             if batch.truncated:
                 await out.send("active", cursor=batch.start, truncated=True)
 
-    def _reader(self, ctx: Context, request: StreamRequest) -> _Reader:
+    def _reader(self, ctx: Context, request: StreamRequest, act: str) -> _Reader:
         if request.name != EVENT:
             raise self._faults.unknown_event(request.name)
         try:
             arguments = read_arguments(Arguments, request.arguments)
         except ValueError as error:
             raise invalid(f"arguments: {error}") from error
-        return _Reader(self._app, self._stopping, ctx, request, arguments)
+        reader = _Reader(self._app, self._stopping, ctx, request, arguments)
+        if not reader.may:
+            raise self._faults.forbidden()
+        reader.access.note_reading(act)
+        return reader
 
     async def subscribe(self, ctx: Context, request: SubscribeRequest) -> HandlerResult:
         """Webhooks, which are not offered."""
@@ -189,16 +197,26 @@ class _Reader:
         self, app: Attend, stopping: Stopping, ctx: Context, request: StreamRequest, arguments: Arguments
     ) -> None:
         self._arguments = arguments
-        self._filter = arguments.filter(principal_of(getattr(ctx.request, "scope", {})).visible)
+        self.access = access_of(getattr(ctx.request, "scope", {}))
+        self._filter = arguments.filter(self.access.principal.visible)
         self._since = 0
         if request.max_age_ms is not None and request.cursor is not None:
             self._since = app.clock.now() - request.max_age_ms
         self._feed = app.feed
         self._stopping = stopping
 
+    @property
+    def may(self) -> bool:
+        """Whether it still may read all that it did when it came."""
+        return self.access.holds(Right.READ)
+
+    def stop(self) -> bool:
+        """Whether reading is to end."""
+        return self._stopping() or not self.may
+
     async def read(self, cursor: str | None, *, limit: int = DEFAULT_EVENTS, **how: Any) -> Batch:
         return await self._feed.read(
-            cursor, self._filter, limit=limit, since=self._since, stop=self._stopping, **how
+            cursor, self._filter, limit=limit, since=self._since, stop=self.stop, **how
         )
 
     def occurrence(self, decision: Summary) -> dict[str, Any]:

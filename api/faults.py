@@ -13,6 +13,9 @@ PROFILES: dict[str, dict[str, int]] = {
 }
 """Each set of numbers by its name: SEP-3415's, and those of the sketch before it, which ChatGPT reads."""
 
+WITHDRAWN = "What this token may see has changed; ask again for what it may see now"
+"""What a reader is told whose right ended while it read."""
+
 
 class Faults:
     """Makes the errors, with the numbers of one profile."""
@@ -27,6 +30,10 @@ class Faults:
     def unknown_subscription(self) -> MCPError:
         """There is nothing to unsubscribe."""
         return MCPError(self._numbers["NotFound"], "There is no such subscription", {"kind": "subscription"})
+
+    def forbidden(self) -> MCPError:
+        """The right to read was withdrawn, or does not reach as far as it did."""
+        return MCPError(self._numbers["Forbidden"], WITHDRAWN)
 
     def unsupported_mode(self, mode: str) -> MCPError:
         """The event type is not delivered this way."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+
+T = TypeVar("T")
 
 
 class Occurrence(Struct, rename="camel"):
@@ -65,7 +67,7 @@ def types_of(result: Mapping[str, Any]) -> Types:
     return _read(result, Types)
 
 
-def _read(value: Mapping[str, Any], kind: Any) -> Any:
+def _read(value: Mapping[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import anyio
 from mcp import StdioServerParameters
@@ -102,7 +102,7 @@ class TransportServer:
                 return
             subscription = found.subscription
             if subscription in self._asked:
-                self._put(cast("int | str", subscription), found)
+                self._put(subscription, found)
             elif subscription not in self._ended:
                 for _, unrouted in tuple(self._asked.values()):
                     unrouted(found)

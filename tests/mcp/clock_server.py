@@ -38,7 +38,7 @@ class Numbers(Extension):
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def methods(self) -> list[MethodBinding[Any, Any]]:
+    def methods(self) -> list[MethodBinding]:
         """What it answers."""
         return [
             MethodBinding("events/list", _Params, self.list, VERSIONS),

@@ -21,7 +21,10 @@ Messages = AsyncIterator[dict[str, Any] | bytes]
 
 async def test_a_server_that_was_restarted_is_asked_on_from_the_cursor(heard: Heard) -> None:
     story = Story()
-    async with (EventsServer(stream=story.stream) as server, heard.attached(mcp_events_source(server.url, NAME))):
+    async with (
+        EventsServer(stream=story.stream) as server,
+        heard.attached(mcp_events_source(server.url, NAME)),
+    ):
         await until(lambda: server.open)
         story.tell(3)
         await heard.met(["e1", "e2", "e3"])
@@ -100,7 +103,11 @@ async def test_a_dead_link_is_noticed_by_its_silence(heard: Heard) -> None:
             yield asked.event(1)
         await asyncio.sleep(60)
 
-    async with (EventsServer(stream=stream) as server, HttpServer(server.url, silence_ms=500) as link, heard.attached(mcp_events_source(link, NAME))):
+    async with (
+        EventsServer(stream=stream) as server,
+        HttpServer(server.url, silence_ms=500) as link,
+        heard.attached(mcp_events_source(link, NAME)),
+    ):
         await heard.met(["e1"])
     assert "did not answer in time" in heard.failures()[0]
 
@@ -173,4 +180,29 @@ async def test_a_store_that_is_away_has_it_go_on_from_what_was_committed(heard: 
 
 async def test_a_token_and_headers_are_sent(heard: Heard) -> None:
     story = Story()
-    async with ((((((((((((((((((((((((EventsServer(poll=story.poll) as server, HttpServer(server.url, "secret", headers={"x-team": "shop"}) as link), heard.attached(mcp_events_source(link, NAME))), await until(lambda: server.methods("events/poll")), headers = server.asked[-1].header), assert (headers["authorization"], headers["x-team"]) == ("Bearer secret", "shop"), assert (headers["mcp-method"], headers["mcp-protocol-version"]) == ("events/poll", "2026-07-28"), ), ), async def test_several_sources_share_a_server(heard: Heard) -> None), story = Story(), EventsServer(stream=story.stream) as server, HttpServer(server.url) as link), one, two = (mcp_events_source(link, NAME, {"repo": repo}) for repo in "ab"), heard.attached(one), heard.attached(two)), await until(lambda: server.open == 2), story.tell(1), await heard.met(["e1"]), await heard.read_to(one, "1"), await heard.read_to(two, "1"), ), ), def test_a_url_that_is_none_is_refused() -> None), with pytest.raises(ValueError, match="no URL of an MCP server")), HttpServer("events.example"), ):
+    async with (
+        EventsServer(poll=story.poll) as server,
+        HttpServer(server.url, "secret", headers={"x-team": "shop"}) as link,
+        heard.attached(mcp_events_source(link, NAME)),
+    ):
+        await until(lambda: server.methods("events/poll"))
+    headers = server.asked[-1].headers
+    assert (headers["authorization"], headers["x-team"]) == ("Bearer secret", "shop")
+    assert (headers["mcp-method"], headers["mcp-protocol-version"]) == ("events/poll", "2026-07-28")
+
+
+async def test_several_sources_share_a_server(heard: Heard) -> None:
+    story = Story()
+    async with EventsServer(stream=story.stream) as server, HttpServer(server.url) as link:
+        one, two = (mcp_events_source(link, NAME, {"repo": repo}) for repo in "ab")
+        async with heard.attached(one), heard.attached(two):
+            await until(lambda: server.open == 2)
+            story.tell(1)
+            await heard.met(["e1"])
+            await heard.read_to(one, "1")
+            await heard.read_to(two, "1")
+
+
+def test_a_url_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no URL of an MCP server"):
+        HttpServer("events.example")

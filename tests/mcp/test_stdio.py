@@ -59,9 +59,11 @@ async def test_a_command_that_ends_ends_its_sources_and_a_new_one_goes_on(heard:
         with pytest.raises(PermanentError, match="transport is closed"):
             await heard.app.attach("elsewhere", source)
     happened(file, 5)
-    async with started(file) as server:
-        async with heard.attached(mcp_events_source(server, "number", {"only": "odd"})):
-            await heard.met(["n1", "n3", "n5"])
+    async with (
+        started(file) as server,
+        heard.attached(mcp_events_source(server, "number", {"only": "odd"})),
+    ):
+        await heard.met(["n1", "n3", "n5"])
     assert heard.kinds() == []
 
 

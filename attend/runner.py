@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from collections.abc import Iterable
 
 from attend.batch import Applied
@@ -19,7 +18,7 @@ from attend.core.types import Lane
 from attend.core.work import work_of
 from attend.draft import Claim
 from attend.engine import Engine
-from attend.errors import AttendError, ConflictError, StoreUnavailableError
+from attend.errors import AttendError, ConflictError, StoreError, StoreUnavailableError
 from attend.lane import LaneSlots, Run
 
 logger = logging.getLogger("attend")
@@ -80,7 +79,7 @@ class Runner:
         self._turn = asyncio.Lock()
         self._awaiting_turn = 0
         self._stopping = False
-        self._ticked_at = 0.0
+        self._damage = ""
 
     @property
     def runs(self) -> int:
@@ -91,7 +90,7 @@ class Runner:
         """Serve until cancelled. Then calls in hand get the grace to end, and the leases of others are handed back."""
         self._stopping = False
         loops = [asyncio.create_task(self._serve(lane)) for lane in self._lanes.values()]
-        loops.append(asyncio.create_task(self._listen()))
+        loops += [asyncio.create_task(self._listen()), asyncio.create_task(self._tick())]
         try:
             await asyncio.gather(*loops)
         finally:
@@ -107,7 +106,7 @@ class Runner:
             now = self._clock.now()
             try:
                 claimed = await self._store.claim(lane.lane, now, asked, now + CLAIM_MS)
-            except StoreUnavailableError as error:
+            except StoreError as error:
                 await self._away(error)
                 lane.wake.set()
                 continue
@@ -118,7 +117,7 @@ class Runner:
                 self._begin(Run(lane, scope, now, now + CLAIM_MS))
 
     async def _listen(self) -> None:
-        """Wait for wake tokens, for all lanes that have a slot; once a second wake them without one."""
+        """Wait for wake tokens, for all lanes that have a slot."""
         lanes = list(self._lanes.values())
         while True:
             listening = [lane.lane for lane in lanes if lane.free]
@@ -132,17 +131,23 @@ class Runner:
                     await self._store.pass_on(woken)
                 elif woken is not None:
                     self._lanes[woken].wake.set()
-            except StoreUnavailableError as error:
+            except StoreError as error:
                 await self._away(error)
-                continue
-            since_ms = (time.monotonic() - self._ticked_at) * 1000
-            if since_ms >= TICK_MS:
-                self._ticked_at = time.monotonic()
-                for lane in lanes:
-                    lane.wake.set()
 
-    async def _away(self, error: StoreUnavailableError) -> None:
-        self._link.failed(error)
+    async def _tick(self) -> None:
+        """Wake all lanes once a second without a token, also while the listener waits on a link that died silently."""
+        while True:
+            await asyncio.sleep(TICK_MS / 1000)
+            for lane in self._lanes.values():
+                lane.wake.set()
+
+    async def _away(self, error: StoreError) -> None:
+        if isinstance(error, StoreUnavailableError):
+            self._link.failed(error)
+        elif str(error) != self._damage:
+            # Somebody's hand was in it, and may put it right: the lanes are there when it does.
+            logger.error("the store is damaged, trying again: %s", error)
+            self._damage = str(error)
         await asyncio.sleep(random.uniform(0.1, 1.0))
 
     def _begin(self, run: Run) -> None:

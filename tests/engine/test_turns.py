@@ -1,19 +1,22 @@
-"""Slots and calls that go wrong by themselves: no scope keeps a slot, no judge is asked without end."""
+"""Lanes that nothing stops: no scope keeps a slot, no judge is asked without end, no sleeper is waited for."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from attend.app import Attend
-from attend.core.types import Decision, Judgment
+from attend.core.types import Decision, Judgment, Lane
 from attend.judges.base import JudgeInput
 from attend.judges.rule import rule
 from attend.store.base import ScopeStore
-from tests.engine.world import running, until
+from attend.store.memory import MemoryStore
+from attend.store.redis import RedisStore
+from tests.engine.world import flush_server, logged, running, until
+from tests.servers import Server, plain_client
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +88,47 @@ async def test_scopes_that_always_have_more_take_turns_with_the_others(new_store
             for each in busy:
                 each.cancel()
             await asyncio.gather(*busy, return_exceptions=True)
+
+
+async def test_a_listener_on_a_dead_link_costs_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blocking call whose connection is gone without a word returns late, or not at all."""
+    store = MemoryStore()
+
+    async def sleep(lanes: Sequence[Lane], timeout_ms: int) -> Lane | None:
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr(store, "sleep", sleep)
+    async with running(Attend(store=store, kind={"u": "flush"})) as app:
+        for n in range(2):
+            await asyncio.sleep(0.1)
+            started = asyncio.get_running_loop().time()
+            await app.push(f"s{n}", [{"name": "u"}])
+            while len(await logged(store)) == n:
+                assert asyncio.get_running_loop().time() - started < 3
+                await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("key", ["due:settle", "wake:settle"])
+async def test_lanes_outlive_a_shared_key_of_another_type(
+    valkey: Server, anyio_backend: str, key: str
+) -> None:
+    flush_server(valkey)
+    store = RedisStore(valkey.url)
+    async with running(Attend(store=store, kind={"u": "flush"})) as app:
+        await app.push("a", [{"name": "u"}])
+        for n in range(1, 1000):
+            if await logged(store):
+                break
+            await asyncio.sleep(n / 1000)
+        with plain_client(valkey.url) as client:
+            client.delete(f"attend:{{default}}:{key}")
+            client.set(f"attend:{{default}}:{key}", "somebody's")
+            await asyncio.sleep(1.5)
+            client.delete(f"attend:{{default}}:{key}")
+        await app.push("b", [{"name": "u"}])
+        for _ in range(1000):
+            if len(await logged(store)) == 2:
+                break
+            await asyncio.sleep(0.02)
+        assert {row.scope for row in await logged(store)} == {"a", "b"}

@@ -42,8 +42,9 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     stopping = Stopping(app.feed)
     health = Health(app, stopping)
     flight = Flight(settings.max_in_flight_bytes, settings.max_in_flight_requests)
-    endpoint = Endpoint(app, settings, stopping, flight)
-    ways_in = Intake(app, settings.max_line), flight, Rates(settings.rate)
+    rates = Rates(settings.rate)
+    endpoint = Endpoint(app, settings, stopping, flight, rates)
+    ways_in = Intake(app, settings.max_line), flight, rates
     principals = Principals(settings.token, settings.principals)
     principals.on_change.append(app.feed.wake)
     audit = Audit(app.store.records, app.clock, settings.audit_rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -15,8 +15,15 @@ from attend.api.answer import GoneError, Refused, only, refuse
 from attend.api.auth import Right, access_of
 from attend.api.body import Flight, read_body
 from attend.api.events import Events
+from attend.api.offer import Offer
+from attend.api.rate import Rates
+from attend.api.reminders import Reminders
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
+from attend.api.tool_ack import ack_tool
+from attend.api.tool_push import push_tool
+from attend.api.tool_wait import WaitTool
+from attend.api.tool_window import window_tool
 from attend.api.tools import Tools
 from attend.app import Attend
 from attend.version import __version__
@@ -31,10 +38,12 @@ INSTRUCTIONS = (
 class Endpoint:
     """`/mcp`: answers POST by the SDK, and everything else with 405, as no stream is offered on GET."""
 
-    def __init__(self, app: Attend, settings: ApiSettings, stopping: Stopping, flight: Flight) -> None:
+    def __init__(
+        self, app: Attend, settings: ApiSettings, stopping: Stopping, flight: Flight, rates: Rates
+    ) -> None:
         self._settings = settings
         self._flight = flight
-        tools = Tools(app, stopping)
+        tools = Tools(_offers(app, settings, stopping, rates))
         server: Server[Any] = Server(
             "attend",
             version=__version__,
@@ -81,6 +90,17 @@ class Endpoint:
             await refuse(send, refused)
             return
         await self._app(scope, _after(bytes(body), receive), send)  # type: ignore[arg-type]
+
+
+def _offers(app: Attend, settings: ApiSettings, stopping: Stopping, rates: Rates) -> Iterator[Offer[Any]]:
+    """Every tool, in the order they are listed."""
+    reminders = None
+    if settings.ack_after_ms is not None:
+        reminders = Reminders(app, settings.ack_after_ms, settings.ack_times)
+    yield WaitTool(app, stopping, reminders).offer()
+    yield window_tool(app)
+    yield ack_tool(app)
+    yield push_tool(app, rates)
 
 
 def _after(body: bytes, receive: Receive) -> Receive:

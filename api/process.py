@@ -21,6 +21,8 @@ def api_settings(settings: Settings) -> ApiSettings:
         token=settings.token,
         principals=settings.principals,
         audit_rows=settings.audit_rows,
+        ack_after_ms=settings.ack_after_ms,
+        ack_times=settings.ack_times,
         hosts=settings.allow_hosts,
         max_body=settings.max_body,
         max_line=settings.max_line,

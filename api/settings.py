@@ -10,19 +10,22 @@ MIB = 1024 * 1024
 class ApiSettings(Struct, frozen=True, kw_only=True):
     """Times are milliseconds, sizes bytes.
 
-    `token` is what every request to ingest and MCP must carry, None for none; `principals` is a file of others, which
-    is read again when it changes. `audit_rows` is how many rows of who did what are kept. `hosts` are the names that a Host
-    header may have beside the loopback ones, with or without a port. `rate` is how many lines a principal may send
-    in a second, None for as many as it likes. `stream_credits` are the lines of an ingest stream that may be under
-    way, `stream_idle_ms` is how long one stays open without a line. `workspace` is what the addresses of attention
-    resources call this deployment; `max_listeners` may be subscribed to them at once, and as many of one token as
-    `max_listeners_per_token` says. `errors` picks the numbers of MCP errors:
-    `sep-3415`, or `openai` for clients that still expect the draft's.
+    `token` is what every request to ingest and MCP must carry, None for none; `principals` is a file of others,
+    which is read again when it changes. `audit_rows` is how many rows of who did what are kept. An interrupt that
+    nobody took comes up again after `ack_after_ms`, and so `ack_times` times; never with None. `hosts` are the
+    names that a Host header may have beside the loopback ones, with or without a port. `rate` is how many lines a
+    principal may send in a second, None for as many as it likes. `stream_credits` are the lines of an ingest stream
+    that may be under way, `stream_idle_ms` is how long one stays open without a line. `workspace` is what the
+    addresses of attention resources call this deployment; `max_listeners` may be subscribed to them at once, and as
+    many of one token as `max_listeners_per_token` says. `errors` picks the numbers of MCP errors: `sep-3415`, or
+    `openai` for clients that still expect the draft's.
     """
 
     token: str | None = None
     principals: str | None = None
     audit_rows: int = 100_000
+    ack_after_ms: int | None = None
+    ack_times: int = 3
     hosts: tuple[str, ...] = ()
     max_body: int = 32 * MIB
     max_line: int = MIB

@@ -116,10 +116,16 @@ class Feed:
             finally:
                 self.waiting -= 1
 
+    async def before(self, at: int) -> str:
+        """The cursor that what was logged at or after an instant comes after. Raises `StoreUnavailableError`."""
+        place = await self._log.before(at)
+        return (await self._sealed(place.epoch)).close(place, unlike=False)
+
     async def _begin(self, cursor: str | None, filter: Filter, limit: int, since: int) -> Reading:
         if cursor is None:
             place = await self._log.end()
             return Reading(filter, limit, since, place, place)
+        cursor = cursor.partition(".")[0]  # Of `attend_wait`: what follows is its own.
         known = None if self._seal is None else self._seal.open(cursor)
         if known is None:
             # It may be sealed by another process that knows of a log begun anew.

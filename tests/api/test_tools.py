@@ -126,13 +126,16 @@ async def test_a_large_window_comes_in_pages(wired: tuple[Attend, Wire]) -> None
         assert result["isError"]
 
 
-async def test_every_tool_is_described_and_marked_as_reading_only(wired: tuple[Attend, Wire]) -> None:
+async def test_every_tool_is_described_and_says_whether_it_only_reads(wired: tuple[Attend, Wire]) -> None:
     _, client = wired
-    for tool in (await client.result("tools/list"))["tools"]:
+    tools = (await client.result("tools/list"))["tools"]
+    for tool in tools:
         assert tool["description"]
-        assert tool["annotations"]["readOnlyHint"] is True
+        assert tool["annotations"]["destructiveHint"] is tool["annotations"]["openWorldHint"] is False
         assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
         assert all("description" in each for each in tool["inputSchema"]["properties"].values())
+    changing = {tool["name"] for tool in tools if not tool["annotations"]["readOnlyHint"]}
+    assert changing == {"attend_ack", "attend_push"}
 
 
 async def test_an_unknown_tool_is_an_error(wired: tuple[Attend, Wire]) -> None:

@@ -15,10 +15,12 @@ from msgspec import Struct
 from attend import option
 from attend.config_file import File, Given, read_file
 from attend.core.rules import OnJudgeDown, Rules
+from attend.core.subscription import WebhookRules
 from attend.errors import ConfigError
 from attend.option import HOSTED, Option, is_loopback
 from attend.options import OPTIONS
 from attend.signal_table import made
+from attend.source_setting import SourceSetting
 
 MIB = 1024 * 1024
 DAY_MS = 86_400_000
@@ -64,6 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     settle: dict[str, Any] = {}
     sink: str | None = None
     sink_secret: str | None = None
+    sources: tuple[SourceSetting, ...] = ()
     dead_letter: str | None = None
     workers: int = 1
     concurrency: int = 32
@@ -86,6 +89,22 @@ class Settings(Struct, frozen=True, kw_only=True):
     heartbeat_ms: int = 15_000
     poll_ms: int = 1000
     shutdown_grace_ms: int = 5000
+    mcp_errors: str = "sep-3415"
+    webhooks: str = "on"
+    webhook_retry_ms: tuple[str, ...] = ("10000", "60000", "180000", "480000")
+    webhook_timeout_ms: int = 5000
+    max_subscriptions: int = 100
+
+    @property
+    def webhook_rules(self) -> WebhookRules:
+        """How webhooks of MCP are delivered."""
+        return WebhookRules(
+            offered=self.webhooks != "off",
+            local=self.webhooks == "local",
+            retry_ms=tuple(map(int, self.webhook_retry_ms)),
+            timeout_ms=self.webhook_timeout_ms,
+            each=self.max_subscriptions,
+        )
 
     @property
     def rules(self) -> Rules:
@@ -174,7 +193,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """As a struct's, with every secret and the store's password left out."""
         hidden: dict[str, Any] = {
-            each.name: "***" for each in OPTIONS if each.secret and getattr(self, each.name) is not None
+            each.name: "***" for each in OPTIONS if each.secret and getattr(self, each.name) not in (None, ())
         }
         if self.store is not None:
             hidden["store"] = option.without_password(self.store)
@@ -259,12 +278,13 @@ def _judge(settings: Settings, places: Mapping[str, str]) -> list[str]:
     return found
 
 
-def misspelt(environ: Mapping[str, str]) -> list[str]:
-    """A line for each `ATTEND_` variable that is no setting but looks like one with a slip in it."""
+def misspelt(environ: Mapping[str, str], also: Collection[str] = ()) -> list[str]:
+    """A line for each `ATTEND_` variable that is no setting, nor in `also`, but looks like one with a slip in it."""
+    known = _VARIABLES.union(also)
     return [
         f"{name}: there is no such setting; did you mean {close}?"
         for name in environ
         if name.startswith("ATTEND_")
-        and name not in _VARIABLES
-        and (close := option.nearest(name, _VARIABLES))
+        and name not in known
+        and (close := option.nearest(name, known))
     ]

@@ -17,7 +17,7 @@ from attend.clock import SystemClock
 from attend.configured import store_at
 from attend.core.letter import LetterOutcome
 from attend.core.rules import Rules
-from attend.core.types import DeadLetter
+from attend.core.types import DeadLetter, letter_id
 from attend.engine import Engine
 from attend.errors import ConfigError, StoreUnavailableError
 from attend.letters import Letters
@@ -43,6 +43,8 @@ def run_dead(
     0 all was done, 1 a letter was not found or could not be retried, 3 the store could not be reached. Raises
     `ConfigError` with what is wrong with the command line.
     """
+    # `attend scope`, logs and agents name a letter's window; the letter's own id is made from it.
+    ids = [letter_id(id.removeprefix("dead-")) for id in ids]
     place = place_of(given, os.environ)
     scope = given["scope"][-1] if given.get("scope") else None
     _check(act, ids, scope, everything)

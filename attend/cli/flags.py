@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,7 +49,7 @@ def read(
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for each in options:
-        texts, place = given.get(each.name), each.flag
+        texts, place = given.get(each.name), _flags(each)
         if not texts:
             variable = environ.get(each.variable)
             if not variable:
@@ -62,6 +63,14 @@ def read(
     if problems:
         raise ConfigError(*problems)
     return values, places
+
+
+SHORT = {"count": "-n"}
+"""The short flags, by the name of the option."""
+
+
+def _flags(each: Option) -> str:
+    return f"{SHORT[each.name]} ({each.flag})" if each.name in SHORT else each.flag
 
 
 PUSH = (
@@ -94,12 +103,32 @@ def _text(texts: Sequence[str]) -> str:
     return texts[-1]
 
 
+def _from(texts: Sequence[str]) -> str:
+    text = texts[-1].strip()
+    # A cursor is sealed: what can be told from its text is that it could be one.
+    if text not in ("start", "now") and not re.fullmatch(r"[A-Za-z0-9_-]{32,512}", text):
+        raise ValueError(f"{text!r} is no cursor; give `start`, `now` or a cursor of `attend tail --json`")
+    return text
+
+
+_SECONDS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
+
+
+def _since(texts: Sequence[str]) -> int:
+    """Milliseconds ago."""
+    found = re.fullmatch(r"([0-9]{1,9}) ?(s|min|m|h|d)", texts[-1].strip())
+    if found is None:
+        raise ValueError(f"{texts[-1]!r} is no length of time, such as 90s, 15min, 2h or 7d")
+    return int(found[1]) * _SECONDS[found[2]] * 1000
+
+
 TAIL = (
     Option("scope", _text, "only decisions about exactly this scope", "all"),
     Option("scope_prefix", _text, "only scopes that begin with this", "all"),
     Option("route", _routes, "only this route; may be repeated", "all"),
     Option("min_confidence", _confidence, "only decisions whose judge was at least this sure", "all"),
-    Option("from", _text, "`start` for the oldest decision kept, `now`, or a cursor of `--json`", "now"),
+    Option("from", _from, "`start` for the oldest decision kept, `now`, or a cursor of `--json`", "now"),
+    Option("since", _since, "begin with the decisions of so long ago, such as 15min or 2h", "now"),
     Option("count", integer(1), "end after so many decisions", "never"),
 )
 

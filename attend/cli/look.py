@@ -12,7 +12,7 @@ import msgspec
 
 from attend.cli.portrait import portrait
 from attend.cli.remote import client_of
-from attend.cli.screen import complain, console
+from attend.cli.screen import complain, console, one_line
 from attend.client import Client
 from attend.core.report import Report
 from attend.errors import AnswerError, UnreachableError
@@ -23,7 +23,7 @@ EVERY = 1.0
 FRAME = 0.1
 """Seconds between frames of a countdown."""
 
-NO_SCOPE = "no such scope is known, or it is not yours to see"
+NO_SCOPE = "no scope {} is known, or it is not yours to see"
 
 
 def run_look(name: str, given: Mapping[str, Sequence[str]], *, as_json: bool, watch: bool) -> int:
@@ -41,7 +41,7 @@ async def _look(client: Client, name: str, *, as_json: bool, watch: bool) -> int
             if not watch:
                 found = await client.scope(name)
                 if found is None:
-                    complain(NO_SCOPE)
+                    complain(NO_SCOPE.format(one_line(name)))
                     return 1
                 _show(found, as_json=as_json)
             elif console().is_terminal and not as_json:
@@ -93,7 +93,10 @@ async def _live(client: Client, name: str) -> None:
             if isinstance(found, Report):
                 live.update(portrait(found, found.now + int((now - looked) * 1000)), refresh=True)
             else:
-                live.update(Text(found or f"{NO_SCOPE}; watching for it", "yellow"), refresh=True)
+                live.update(
+                    Text(found or f"{NO_SCOPE.format(one_line(name))}; watching for it", "yellow"),
+                    refresh=True,
+                )
             await asyncio.sleep(FRAME)
 
 

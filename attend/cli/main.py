@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from attend.cli import log, parent, tool
+from attend.cli.flags import REMOTE
 from attend.errors import AttendError, ConfigError
+from attend.option import nearest
 from attend.options import OPTIONS
 from attend.settings import CONFIG, Settings, misspelt
 from attend.version import __version__
 
 _ONE_MACHINE = {"data", "workers"}
-_WORK = {"concurrency"}
+_WORK = {"concurrency", "sources"}
 _WIRE = {
     *(
         "host",
@@ -50,6 +52,18 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, where argparse would print its usage as well."""
         self.exit(2, f"attend: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse does, but what a command does not know is an error of that command, which has the flags."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            said: list[str] = []
+            for word in (each.partition("=")[0] for each in unknown if each.startswith("-")):
+                close = nearest(word, flags)
+                said.append(f"there is no flag {word}" + (f"; did you mean {close}?" if close else ""))
+            self.error(", ".join(said) or f"it takes no {' '.join(unknown)}")
+        return found, unknown
 
 
 def parser() -> argparse.ArgumentParser:
@@ -86,14 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.append(os.getcwd())
     log.configure()
     try:
+        for line in misspelt(os.environ, {each.variable for each in REMOTE}):
+            log.say(line)
         if command == "demo":
             from attend.cli.demo import run_demo
 
             return run_demo()
         if command in tool.TOOLS:
             return tool.run(command, given)
-        for line in misspelt(os.environ):
-            log.say(line)
         flags = {name: values for name, values in given.items() if values is not None}
         settings = Settings.read(flags, os.environ, COMMANDS[command][1])
         parent.follow(os.environ, settings.shutdown_grace_ms / 1000 + 2)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from attend.cli.screen import clock, one_line, span, until
 from attend.core.report import Report, Trying, WindowReport, Work
+from attend.core.types import letter_id
 from attend.core.why import Status
 
 SHOWN = 8
@@ -93,9 +94,14 @@ def _lanes(found: Report, now: int) -> Iterator[tuple[str, str]]:
     if letters.count:
         kept = "" if letters.handler else ", kept until there is a handler (--dead-letter)"
         yield f"  dead        {letters.count} of {letters.limit}{kept}", "bold red"
+    if letters.count:
+        yield "    attend dead show|retry|drop ID sees to one, on the machine of the store", "dim"
     for letter in letters.letters[:SHOWN]:
         what = f"{letter.stage} gave up after {_count(letter.starts, 'start')}"
-        yield f"    {clock(letter.at)}  {letter.window_id}  {what}: {one_line(letter.message)[:200]}", ""
+        yield (
+            f"    {clock(letter.at)}  {letter_id(letter.window_id)}  {what}: {one_line(letter.message)[:200]}",
+            "",
+        )
 
 
 def _window(window: WindowReport) -> str:

@@ -44,8 +44,15 @@ def complain(message: str) -> None:
 
 
 def clock(at: int) -> str:
-    """An instant as the time of day here."""
-    return f"{datetime.fromtimestamp(at / 1000):%H:%M:%S}.{at % 1000:03d}"
+    """An instant as the time of day here, after the date where that is not today's."""
+    then = datetime.fromtimestamp(at / 1000)
+    day = "" if then.date() == datetime.now().date() else f"{then:%Y-%m-%d} "
+    return f"{day}{then:%H:%M:%S}.{at % 1000:03d}"
+
+
+def stamp(at: int) -> str:
+    """An instant in full, with the zone of this place: `2026-11-30 17:12:16.123+01:00`."""
+    return datetime.fromtimestamp(at / 1000).astimezone().isoformat(" ", "milliseconds")
 
 
 def span(ms: int) -> str:

@@ -32,6 +32,10 @@ NO_KINDS = (
     """say which events matter, as with --kinds '{"user.said":"flush","build.*":"closing"}'"""
 )
 
+NO_WORKERS = (
+    "no worker runs here (--workers 0): nothing is judged until an attend worker does on the same store"
+)
+
 
 def run_serve(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code.
@@ -80,6 +84,8 @@ async def _run(settings: Settings, server: Server, crew: Crew, stop: asyncio.Eve
     print(start_line(server), flush=True)
     if not ACTS & {settings.default_kind, *settings.kinds.values()}:
         print(NO_KINDS, flush=True)
+    if settings.workers == 0:
+        print(NO_WORKERS, flush=True)
     await _unless(stop, server.ended())
     if stop.is_set():
         return 0

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from attend.cli import tries
-from attend.cli.flags import DEAD, PUSH, REMOTE, STORE, TAIL
+from attend.cli.flags import DEAD, PUSH, REMOTE, SHORT, STORE, TAIL
 from attend.cli.screen import hush
 from attend.option import Option
 
 TOOLS = ("push", "tail", "scope", "doctor", "dead", *tries.TRIES)
-SHORT = {"count": "-n"}
 
 DEAD_ABOUT = "list, show, retry or drop what no judge or sink could take"
 DEAD_ACTS = {
@@ -54,6 +53,9 @@ def add(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--stream", action="store_true", help="over one request that stays open, each line as it comes"
     )
     tail = tool("tail", "show decisions as they come", REMOTE, TAIL)
+    tail.add_argument(
+        "--no-follow", action="store_true", help="end once what is kept has been shown; it begins at `start`"
+    )
     tail.add_argument("--json", action="store_true", help="one line of JSON each")
     scope = tool("scope", "show what is open in a scope, and why it has not settled", REMOTE, ())
     scope.add_argument("name", metavar="NAME", help="the scope")
@@ -102,7 +104,7 @@ def _run(command: str, given: dict[str, Any]) -> int:
     if command == "tail":
         from attend.cli.tail import run_tail
 
-        return run_tail(flags, as_json=given["json"])
+        return run_tail(flags, as_json=given["json"], follow=not given["no_follow"])
     if command == "scope":
         from attend.cli.look import run_look
 

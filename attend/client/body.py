@@ -163,7 +163,7 @@ class Body:
 
     def _give_up(self, why: str) -> None:
         if not self._again:
-            raise UnreachableError(f"{why}; gave up after {self._patience:g} s")
+            raise UnreachableError(f"{why}; gave up, with nothing taken for about {self._patience:g} s")
         given_up = {each.line for each in self._again}
         self.reply.rejected += self._again
         self._waiting = [each for each in self._waiting if each[0] not in given_up]

@@ -146,12 +146,14 @@ class Client:
         min_confidence: float | None = None,
         mode: Literal["auto", "stream", "poll"] = "auto",
         wait: bool = False,
+        follow: bool = True,
         say: Callable[[str], object] | None = None,
     ) -> Decisions:
         """Decisions as they come, after a cursor: None is from now on, `START` from the oldest that is kept.
 
         To be read with `async for`; each comes once. It connects again by itself, and goes on where it was; with
-        `wait` also at first, where it would raise `UnreachableError`. `say` is told in words of a connection lost
+        `wait` also at first, where it would raise `UnreachableError`. Without `follow` it ends once it has read what
+        there is. `say` is told in words of a connection lost
         and found, and of decisions that were gone before they could be read.
         """
         arguments = {
@@ -161,7 +163,9 @@ class Client:
             "minConfidence": min_confidence,
         }
         given = {name: value for name, value in arguments.items() if value is not None}
-        return Decisions(self._http, cursor, given, where=self._where, mode=mode, wait=wait, say=say)
+        return Decisions(
+            self._http, cursor, given, where=self._where, mode=mode, wait=wait, follow=follow, say=say
+        )
 
 
 def _is_here(host: str) -> bool:

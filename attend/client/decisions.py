@@ -51,6 +51,7 @@ class Decisions:
         where: str,
         mode: str,
         wait: bool,
+        follow: bool,
         say: Callable[[str], object] | None,
     ) -> None:
         self.cursor = cursor
@@ -60,6 +61,7 @@ class Decisions:
         self._arguments = dict(arguments)
         self._mode = mode
         self._wait = wait
+        self._follow = follow
         self._say = say or _nothing
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._backoff = Backoff()
@@ -74,13 +76,15 @@ class Decisions:
         return self._run()
 
     async def _run(self) -> AsyncGenerator[Occurrence]:
-        streaming = self._mode != "poll"
+        streaming = self._mode != "poll" and self._follow
         while True:
             wait: float | None = None
             try:
                 async with aclosing(self._stream() if streaming else self._poll()) as found:
                     async for occurrence in found:
                         yield occurrence
+                if not streaming and not self._follow:
+                    return
                 why = "the server ended the stream"
             except NotOfferedError as error:
                 if self._mode == "auto" and streaming:
@@ -124,7 +128,7 @@ class Decisions:
                 "name": EVENT,
                 "arguments": self._arguments,
                 "cursor": self.cursor,
-                "timeoutMs": HOLD_MS,
+                "timeoutMs": HOLD_MS if self._follow else 0,
             }
             began = asyncio.get_running_loop().time()
             async with request(self._http, self._where, "events/poll", params) as messages:
@@ -142,6 +146,8 @@ class Decisions:
                 if self._is_new(occurrence):
                     yield occurrence
             self._at(result)
+            if not self._follow and not result.get("hasMore"):
+                return
             held = asyncio.get_running_loop().time() - began > 1
             if not events and not result.get("hasMore") and not held:
                 await asyncio.sleep(max(0.05, float(result.get("nextPollMs") or 1000) / 1000))

@@ -172,7 +172,7 @@ class Stream:
         if not wait:
             wait = 0.0 if wait is not None and moved else self._backoff.pause()
         if time.monotonic() + wait - self._since > self._patience:
-            raise UnreachableError(f"{trouble}; gave up after {self._patience:g} s")
+            raise UnreachableError(f"{trouble}; gave up, with nothing taken for about {self._patience:g} s")
         if self._on_wait is not None and wait:
             self._on_wait(str(trouble), wait)
         await asyncio.sleep(wait)

@@ -87,7 +87,7 @@ async def test_letters_are_listed_shown_retried_and_dropped(valkey: Server) -> N
         code, said, _ = await run("show", *store, ids["s2"])
         assert code == 0
         assert "hello s2" in said
-        code, said, _ = await run("show", *store, "--json", ids["s2"])
+        code, said, _ = await run("show", *store, "--json", ids["s2"].removeprefix("dead-"))
         shown = json.loads(said)
         assert (shown["scope"], shown["events"][0]["text"]) == ("s2", "hello s2")
 
@@ -114,7 +114,7 @@ async def test_letters_are_listed_shown_retried_and_dropped(valkey: Server) -> N
     ("arguments", "complaint"),
     [
         ((), "ACT"),
-        (("list", "x"), "unrecognized arguments: x"),
+        (("list", "x"), "it takes no x; see attend dead list --help"),
         (("show",), "ID"),
         (("retry",), "one of the two"),
         (("drop", "x", "--all"), "one of the two"),

@@ -141,6 +141,8 @@ def test_no_workers_is_an_api_alone(serve: Callable[..., Service]) -> None:
     service = serve("--workers", "0", "--store", "memory", *KINDS)
     assert workers(service) == []
     assert say(service.url, "e1")["accepted"] == 1
+    until(lambda: len(service.lines) == 2)
+    assert "no worker runs here (--workers 0)" in service.lines[1]
 
 
 def test_settings_that_only_a_worker_finds_wrong_end_the_serve(tmp_path: Path) -> None:
@@ -252,6 +254,12 @@ def test_wrong_settings_are_a_line_each_and_exit_code_2(arguments: list[str], li
     assert (result.returncode, result.stderr.count("\n")) == (2, lines), result.stderr
     assert all(line.startswith("attend: ") for line in result.stderr.splitlines())
     assert result.stdout == ""
+
+
+def test_a_slip_in_a_flag_is_answered_with_what_was_meant() -> None:
+    said = attend("serve", "--prot", "1").stderr
+    assert said == "attend: there is no flag --prot; did you mean --port?; see attend serve --help\n"
+    assert attend("dead", "list", "--stroe=x").stderr.endswith("--store?; see attend dead list --help\n")
 
 
 def test_version_and_help() -> None:

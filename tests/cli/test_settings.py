@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from attend.cli.flags import REMOTE
 from attend.core.rules import Rules
 from attend.errors import ConfigError
 from attend.option import SOCKET_PATH_BYTES
@@ -243,3 +244,4 @@ def test_a_slip_in_a_variable_is_told() -> None:
     assert misspelt({"ATTEND_TOKNE": "x", "ATTEND_TEST_REDIS_URL": "x", "HOME": "/"}) == [
         "ATTEND_TOKNE: there is no such setting; did you mean ATTEND_TOKEN?"
     ]
+    assert misspelt({each.variable: "x" for each in REMOTE}, {each.variable for each in REMOTE}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 import time
@@ -44,6 +45,10 @@ def test_tail_from_the_start_filtered_as_text_and_as_json(url: str) -> None:
     )
     [found] = [json.loads(row) for row in ran.stdout.splitlines()]
     assert found["data"]["scope"] == "t1/1"
+    ran = attend("tail", "--no-follow", "--since", "1h", "--scope-prefix", "t1/", "--url", url)
+    assert (ran.returncode, ran.stdout.count("interrupt")) == (0, 3)
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d  interrupt", ran.stdout)
+    assert attend("tail", "--no-follow", "--scope", "t1/none", "--url", url).stdout == ""
     on = start("tail", "--from", found["cursor"], "--scope-prefix", "t1/", "--json", "--url", url)
     assert on.stdout is not None
     assert json.loads(on.stdout.readline())["data"]["scope"] == "t1/2"
@@ -91,7 +96,7 @@ def test_scope_says_why_it_has_not_settled(url: str) -> None:
     assert (found["status"], found["open"]["eventCount"]) == ("no_act", 1)
     none = attend("scope", "nobody", "--url", url)
     assert (none.returncode, none.stdout) == (1, "")
-    assert "no such scope" in none.stderr
+    assert "is known, or it is not yours to see" in none.stderr
 
 
 def test_scope_on_a_terminal_counts_down(url: str) -> None:
@@ -149,6 +154,9 @@ def test_a_token_and_a_socket_are_taken_from_the_environment(tmp_path: Path) -> 
         (["push", "no-such-file", "/", "-", "-"], 3),
         (["push", "--url", "localhost:8787", "--retry-for", "soon", "-"], 1),
         (["push", "--url", "localhost:8787", "--token", "", "-"], 2),
+        (["tail", "--from", "yesterday", "--since", "yesterday"], 2),
+        (["tail", "--from", "start", "--since", "1h"], 1),
+        (["tail", "--from", "now", "--no-follow"], 1),
         (["push", "--url", "http://h", "--socket", "/tmp/s", "-"], 1),
         (["tail", "--route", "wait,skip", "--min-confidence", "2", "-n", "0"], 4),
         (["scope"], 1),

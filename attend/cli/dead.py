@@ -21,6 +21,11 @@ from attend.core.types import DeadLetter, letter_id
 from attend.engine import Engine
 from attend.errors import ConfigError, StoreUnavailableError
 from attend.letters import Letters
+from attend.store.base import ScopeStore
+from attend.store.records import Entry, Records
+
+OPERATOR = "(command line)"
+"""Who is on record for what the command line changed: no principal can be called so."""
 
 _WORDS = {
     LetterOutcome.UNKNOWN: "there is no such dead letter",
@@ -66,25 +71,25 @@ def _check(act: str, ids: Sequence[str], scope: str | None, everything: bool) ->
 
 
 async def _run(act: str, ids: list[str], place: Place, scope: str | None, *, as_json: bool) -> int:
-    async with _letters(place) as (letters, clock):
+    async with _letters(place) as (letters, store, clock):
         if act == "list":
             return await _list(letters, scope, clock.now(), as_json=as_json)
         if act == "show":
             return await _show(letters, ids[0], as_json=as_json)
         if not ids:
             ids = [letter.id async for letter in letters.all(scope)]
-        return await _each(letters, act, ids, as_json=as_json)
+        return await _each(letters, act, ids, store.records, clock, as_json=as_json)
 
 
 @asynccontextmanager
-async def _letters(place: Place) -> AsyncGenerator[tuple[Letters, SystemClock], None]:
+async def _letters(place: Place) -> AsyncGenerator[tuple[Letters, ScopeStore, SystemClock], None]:
     store = store_at(place.url, place.prefix)
     clock = SystemClock()
     # The rules are those of the processes that serve the store: this one has none to add.
     engine = Engine(store, Rules(), clock, register=False)
     try:
         await engine.start()
-        yield Letters(engine), clock
+        yield Letters(engine), store, clock
     finally:
         await engine.close()
         await store.close()
@@ -117,11 +122,17 @@ async def _show(letters: Letters, id: str, *, as_json: bool) -> int:
     return 0
 
 
-async def _each(letters: Letters, act: str, ids: list[str], *, as_json: bool) -> int:
+async def _each(
+    letters: Letters, act: str, ids: list[str], records: Records, clock: SystemClock, *, as_json: bool
+) -> int:
     code = 0
     for id in dict.fromkeys(ids):
         outcome = await (letters.retry(id) if act == "retry" else letters.drop(id))
         done = outcome is LetterOutcome.DONE
+        if done:
+            row = {"at": clock.now(), "principal": OPERATOR, "act": f"dead_{act}", "id": id}
+            # How many rows are kept is for the API to say, which adds most of them.
+            await records.add([Entry(msgspec.json.encode(row), clock.now())], sys.maxsize)
         if as_json:
             _write(msgspec.json.encode({"id": id, "outcome": outcome}).decode())
         elif done:

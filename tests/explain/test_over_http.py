@@ -13,7 +13,7 @@ import pytest
 
 from attend import Attend
 from attend.api import ApiSettings, Server, serve
-from attend.api.auth import Access, Principal, Right
+from attend.api.auth import Access, Principal
 from attend.api.explain import Explain
 from attend.cli.explain import run_explain
 from attend.client import Client

@@ -82,19 +82,17 @@ class Calls(Struct, frozen=True, kw_only=True):
 class Caller:
     """Makes calls under the time their lease leaves them."""
 
-    def __init__(
-        self, calls: Calls, rules: Rules, store: ScopeStore, clock: Clock, link: Link, observe: Observer
-    ) -> None:
+    def __init__(self, calls: Calls, store: ScopeStore, clock: Clock, link: Link, observe: Observer) -> None:
         self.calls = calls
-        self._rules = rules
         self._store = store
         self._clock = clock
         self._link = link
         self._observe = observe
 
-    async def carry_out(self, scope: str, call: Call) -> Ended:
+    async def carry_out(self, scope: str, call: Call, rules: Rules) -> Ended:
         """Make a call, whatever it is. Raises `CancelledError` where this task is cancelled, and what ends a process.
 
+        `rules` are the scope's, by which the lease was given: another process's may be newer than this one's own.
         A call whose lease has run out already, or runs out while the store is away, is handed back.
         """
         lane = lane_of(call)
@@ -105,11 +103,11 @@ class Caller:
         try:
             match call:
                 case JudgeCall():
-                    return Judged(id, token, *await self._judge(scope, call, left_ms))
+                    return Judged(id, token, *await self._judge(scope, call, left_ms, rules))
                 case Deliver():
-                    await self._deliver(call)
+                    await self._deliver(call, rules)
                 case Bury():
-                    await self._bury(scope, call)
+                    await self._bury(scope, call, rules)
                 case _:
                     assert_never(call)
         except CallLostError:
@@ -125,7 +123,7 @@ class Caller:
             return _failed(lane, id, token, error)
         return Delivered(lane, id)
 
-    async def _judge(self, scope: str, call: JudgeCall, left_ms: int) -> tuple[Judgment, Asked]:
+    async def _judge(self, scope: str, call: JudgeCall, left_ms: int, rules: Rules) -> tuple[Judgment, Asked]:
         facts, images = await asyncio.gather(self._facts(scope), self._images(scope))
         asked = JudgeInput(
             scope=scope,
@@ -138,14 +136,14 @@ class Caller:
             recent=call.recent,
             starts=call.starts,
         )
-        timeout_ms, began_at = self._rules.judge_timeout_ms, self._clock.now()
+        timeout_ms, began_at = rules.judge_timeout_ms, self._clock.now()
         if call.suspect and self.calls.isolation is not None:
             judgment = await self._within(left_ms, "the judge", self.calls.isolation.judge(asked, timeout_ms))
         else:
             judgment = await self._within(timeout_ms, "the judge", self.calls.judge(asked))
         return _read(judgment), Asked.of(self._clock.now() - began_at, facts, len(images))
 
-    async def _deliver(self, call: Deliver) -> None:
+    async def _deliver(self, call: Deliver, rules: Rules) -> None:
         sink = self.calls.sink
         if sink is None:
             raise StoreUnavailableError("this process has no sink")
@@ -159,9 +157,9 @@ class Caller:
             delivery = self.calls.isolation.deliver(decision)
         else:
             delivery = sink.deliver(decision)
-        await self._within(self._left(call), "the sink", delivery)
+        await self._within(self._left(call, rules), "the sink", delivery)
 
-    async def _bury(self, scope: str, call: Bury) -> None:
+    async def _bury(self, scope: str, call: Bury, rules: Rules) -> None:
         handler = self.calls.dead_letter
         if handler is None:
             raise StoreUnavailableError("this process has no dead-letter handler")
@@ -170,10 +168,10 @@ class Caller:
             return
         # A letter is handed over also when its window is gone: nobody else will hear of it.
         letter = letter_of(scope, call.id, call.stage, call.message, call.starts, call.at, stored)
-        await self._within(self._left(call), "the dead-letter handler", handler(letter))
+        await self._within(self._left(call, rules), "the dead-letter handler", handler(letter))
 
-    def _left(self, call: Deliver | Bury) -> float:
-        lease_ms = self._rules.delivery_timeout_ms
+    def _left(self, call: Deliver | Bury, rules: Rules) -> float:
+        lease_ms = rules.delivery_timeout_ms
         margin_ms = min(LEASE_MARGIN_MS, lease_ms / 4)
         return max(1.0, call.leased_until - self._clock.now() - margin_ms)
 

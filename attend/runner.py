@@ -13,6 +13,7 @@ from attend.core.due import due_at
 from attend.core.effect import Call
 from attend.core.effect import Judge as JudgeCall
 from attend.core.input import Delivered, Judged, Released, Ticked
+from attend.core.rules import Rules
 from attend.core.state import ScopeState
 from attend.core.types import Lane
 from attend.core.work import work_of
@@ -63,7 +64,7 @@ class Runner:
         self._clock = engine.clock
         self._link = engine.link
         self._isolates = calls.isolation is not None
-        self._caller = Caller(calls, engine.book.own, engine.store, engine.clock, engine.link, engine.observe)
+        self._caller = Caller(calls, engine.store, engine.clock, engine.link, engine.observe)
         served = [Lane.SETTLE]
         if calls.sink is not None:
             served.append(Lane.DELIVER)
@@ -176,7 +177,7 @@ class Runner:
             call = _own(applied.effects, run.lane.lane)
             if call is None:
                 return
-            applied = await self._call(run, call)
+            applied = await self._call(run, call, self._engine.book.of(applied.state))
 
     async def _start(self, run: Run) -> Applied | None:
         """Tick the scope; None where there is nothing to go on with."""
@@ -243,7 +244,7 @@ class Runner:
                     self._turn.release()
                 turn.cancel()
 
-    async def _call(self, run: Run, call: Call) -> Applied | None:
+    async def _call(self, run: Run, call: Call, rules: Rules) -> Applied | None:
         """Make a call and commit what came of it, and with it the start of the next, where one is due."""
         if self._stopping:
             await self._hand_back(run, call)
@@ -251,7 +252,7 @@ class Runner:
         run.calling = True
         try:
             with run.lane.calling():
-                ended = await self._caller.carry_out(run.scope, call)
+                ended = await self._caller.carry_out(run.scope, call, rules)
         except asyncio.CancelledError:
             await self._hand_back(run, call)
             raise

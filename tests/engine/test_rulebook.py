@@ -8,11 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from attend import link
+from attend.app import Attend
 from attend.core.rules import Rules
-from attend.core.types import Kind
+from attend.core.types import Judgment, Kind
+from attend.judges.base import JudgeInput
+from attend.judges.rule import rule
 from attend.store.base import ScopeStore
 from attend.store.redis import RedisStore
-from tests.engine.world import engine_on, flush_server, pushed
+from tests.engine.world import engine_on, flush_server, logged, pushed, running
 from tests.servers import Server
 
 pytestmark = pytest.mark.anyio
@@ -72,3 +75,24 @@ async def test_rules_that_a_server_lost_while_its_link_stood_are_told_again(
             assert applied.state.digest == NEW.digest
     for store in stores:
         await store.close()
+
+
+async def test_a_call_has_the_time_that_its_lease_was_given_by(new_store: NewStore) -> None:
+    """During a deployment a process calls the judge for scopes whose rules are newer than its own."""
+
+    async def judge(input: JudgeInput) -> Judgment:
+        await asyncio.sleep(0.5)
+        return await rule(input)
+
+    kinds = {"u": "flush"}
+    old = Attend(store=new_store(), kind=kinds, judge=judge, settle={"judge_timeout_ms": 50})
+    new = Attend(store=new_store(), kind=kinds, judge=judge, settle={"judge_timeout_ms": 10_000})
+    async with running(old):
+        await new.start()
+        await new.push("s", [{"name": "u"}])
+        for _ in range(1000):
+            if await logged(old.store):
+                break
+            await asyncio.sleep(0.02)
+        assert [row.starts for row in await logged(old.store)] == [1]
+    await new.engine.close()

@@ -18,9 +18,6 @@ from attend.option import Option, nearest
 from attend.options import OPTIONS
 from attend.table import SETTLE
 
-LATER = ("source",)
-"""Sections that have a place but are not read yet."""
-
 SINK = {"url": "sink", "name": "sink", "secret": "sink_secret"}
 """The keys of `[[sink]]`, with the settings they are."""
 
@@ -73,10 +70,10 @@ class _Reading:
 
     def whole(self, content: Mapping[str, Any]) -> File:
         for name, value in content.items():
-            if name in LATER:
-                self._wrong(f"[{name}]", "this version does not read it yet; leave it out")
-            elif name == "sink":
+            if name == "sink":
                 self._sink(value)
+            elif name == "source":
+                self._sources(value)
             elif name == "principal":
                 self._principals()
             elif name in self._tables:
@@ -84,7 +81,7 @@ class _Reading:
             elif not _is_table(value) and (home := self._home(name)) is not None:
                 self._wrong(name, f"it stands in no table; it goes {home}")
             else:
-                known = [*self._tables, "principal", *LATER]
+                known = [*self._tables, "principal"]
                 self._wrong(f"[{name}]", f"there is no such table; {_hint(name, known, 'tables')}")
         return File(self._given, tuple(self._problems))
 
@@ -104,6 +101,15 @@ class _Reading:
                 self._wrong(f"{place} {key}", f"it goes {home}")
             else:
                 self._wrong(f"{place} {key}", f"there is no such key; {_hint(key, options, 'keys')}")
+
+    def _sources(self, value: Any) -> None:
+        option = self._tables["source"][""]
+        if not _is_list(value) or not all(_is_table(each) for each in value):
+            self._wrong(
+                "source", f"is {_kind(value)}, it must be a list of tables: write [[source]] above its keys"
+            )
+        else:
+            self._given[option.name] = Given(f"{self._file}: [[source]]", (json.dumps(value, default=str),))
 
     def _sink(self, value: Any) -> None:
         if not _is_list(value) or not all(_is_table(each) for each in value):

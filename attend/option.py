@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct, field
 
 from attend.core.types import Kind
@@ -30,6 +31,10 @@ HOSTED = ("jev", "decisions", "llm")
 
 def _text_schema() -> Mapping[str, Any]:
     return {"type": "string"}
+
+
+_SINGULAR = {"allow_hosts": "--allow-host", "sources": "--source"}
+_json = msgspec.json.Encoder().encode
 
 
 class Option(Struct, frozen=True):
@@ -55,7 +60,7 @@ class Option(Struct, frozen=True):
     @property
     def flag(self) -> str:
         """`--act-threshold`; a setting that may be repeated has its flag in the singular."""
-        return "--allow-host" if self.name == "allow_hosts" else "--" + self.name.replace("_", "-")
+        return _SINGULAR.get(self.name) or "--" + self.name.replace("_", "-")
 
     @property
     def variable(self) -> str:
@@ -72,7 +77,9 @@ class Option(Struct, frozen=True):
         if isinstance(value, dict):
             return json.dumps(value)
         if isinstance(value, tuple):
-            return ",".join(cast("tuple[str, ...]", value))
+            many = cast("tuple[str, ...] | tuple[Struct, ...]", value)
+            texts = [each for each in many if isinstance(each, str)]
+            return ",".join(texts) if len(texts) == len(many) else _json(many).decode()
         return str(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attend import option, principal, signal_table, table
+from attend import option, principal, signal_table, source_setting, table
 from attend.core.rules import LEAST, OnJudgeDown
 from attend.core.types import Kind, Route
 from attend.option import Option
@@ -208,6 +208,16 @@ OPTIONS: tuple[Option, ...] = (
         "unsigned",
         secret=True,
     ),
+    Option(
+        "sources",
+        source_setting.sources,
+        "another server's events to read, as JSON with `url` or `command`, `event`, `scope`; may be repeated",
+        "none",
+        secret=True,
+        schema=source_setting.SCHEMA,
+        table="source",
+        own_key="",
+    ),
     Option("dead_letter", option.reference("log"), "`log`, or a handler of yours as `module:name`", "kept"),
     _whole("workers", "worker processes of `attend serve`", "1", 0),
     _whole("concurrency", "runs each lane of a worker has in hand at once", "32", 1),
@@ -234,6 +244,28 @@ OPTIONS: tuple[Option, ...] = (
     _whole("max_listeners_per_token", "how many of them one token may hold", "3", 1),
     _whole("heartbeat_ms", "between heartbeats on a stream", "15000", 1),
     _whole("poll_ms", "`nextPollMs` of a poll's answer", "1000", 1),
+    Option(
+        "mcp_errors",
+        option.choice("sep-3415", "openai"),
+        "numbers of MCP Events' errors: `sep-3415`, or `openai` for clients that still expect the draft's",
+        "sep-3415",
+        schema={"enum": ["sep-3415", "openai"]},
+    ),
+    Option(
+        "webhooks",
+        option.choice("on", "off", "local"),
+        "whether MCP webhooks are offered; `local` also posts to this machine, which is for tests alone",
+        "on",
+        schema={"enum": ["on", "off", "local"]},
+    ),
+    Option(
+        "webhook_retry_ms",
+        table.waits,
+        "waits after each failed try of a webhook, with commas between; then the event is given up",
+        "10000,60000,180000,480000",
+    ),
+    _whole("webhook_timeout_ms", "how long one try of a webhook may take", "5000", 1),
+    _whole("max_subscriptions", "webhook subscriptions that one principal may have", "100", 1),
     _whole("shutdown_grace_ms", "how long a shutdown waits for work in hand", "5000", 0),
 )
 """Every setting, in the order they are shown."""

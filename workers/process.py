@@ -19,6 +19,7 @@ from attend.settings import Settings
 from attend.trace import log_traces
 from attend.workers.duty import arguments
 from attend.workers.isolation import ChildProcesses
+from attend.workers.sources import read_sources
 
 logger = logging.getLogger("attend")
 
@@ -45,13 +46,14 @@ async def _serve(settings: Settings, ready: Callable[[], object] | None) -> None
             return
         lanes = asyncio.create_task(app.run())
         upkeep = asyncio.create_task(_keep_arq(settings, app))
+        sources = asyncio.create_task(read_sources(settings, app))
         if ready is not None:
             ready()
         logger.info("worker ready: prefix %s, %d runs a lane", settings.prefix, settings.concurrency)
         await asyncio.wait((lanes, stopped), return_when=asyncio.FIRST_COMPLETED)
-        upkeep.cancel()
-        lanes.cancel()
-        outcomes = await asyncio.gather(lanes, upkeep, return_exceptions=True)
+        for each in (lanes, upkeep, sources):
+            each.cancel()
+        outcomes = await asyncio.gather(lanes, upkeep, sources, return_exceptions=True)
         if isinstance(outcomes[0], Exception):
             raise outcomes[0]
     finally:

@@ -18,6 +18,7 @@ from attend.settings import Settings
 from attend.trace import log_traces
 from attend.workers.duty import arguments
 from attend.workers.isolation import ChildProcesses
+from attend.workers.sources import read_sources
 
 logger = logging.getLogger("attend")
 
@@ -46,15 +47,17 @@ async def start_lanes(context: dict[str, Any]) -> None:
 
     lanes.add_done_callback(ended)
     context["lanes"] = lanes
+    context["sources"] = asyncio.create_task(read_sources(context["settings"], app), name="sources")
 
 
 async def drain_lanes(context: dict[str, Any]) -> None:
     """arq's `on_shutdown`: the lanes stop claiming, finish what they can and hand back the rest."""
-    lanes: asyncio.Task[None] | None = context.get("lanes")
-    if lanes is not None:
-        lanes.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await lanes
+    for name in ("sources", "lanes"):
+        task: asyncio.Task[None] | None = context.get(name)
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
     await context["attend"].close()
 
 

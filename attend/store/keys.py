@@ -97,6 +97,10 @@ class Keys:
         """A scope's log of events, in front of attend."""
         return EventKeys(self._base, scope)
 
+    def holder(self, name: str) -> str:
+        """string: which process does what one process at a time may; it goes away when that one does."""
+        return f"{self._base}holder:{name}"
+
     def due(self, lane: Lane) -> str:
         """zset: scope, score = when it is due in the lane."""
         return f"{self._base}due:{lane}"

@@ -206,6 +206,22 @@ class RedisStore:
         found = await self._link.call("ZRANGE", self._keys.dead, skip, skip + limit - 1) if limit > 0 else ()
         return [scope.decode() for scope in found]
 
+    async def hold(self, name: str, holder: str, ms: int) -> bool:
+        """Whether this holder has, or has taken, what one at a time may have, for so long from now."""
+        key, mine = self._keys.holder(name), holder.encode()
+        if await self._link.call("SET", key, mine, "NX", "PX", ms):
+            return True
+        if await self._link.call("GET", key) != mine:
+            return False
+        # Where it ran out just now and another took it, that one has it a little longer; nothing else.
+        return bool(await self._link.call("PEXPIRE", key, ms))
+
+    async def let_go(self, name: str, holder: str) -> None:
+        """Hold it no more."""
+        key = self._keys.holder(name)
+        if await self._link.call("GET", key) == holder.encode():
+            await self._link.call("DEL", key)
+
     async def remove(self, scope: str, version: str | None = None) -> bool:
         """Forget a scope, where its version still is the one given."""
         names = self._keys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ class Follower:
         self.seen: list[str] = []
         self.ended = False
 
-    async def follow(self, client: Wire, last: str = "") -> None:
-        """Read until the server ends it in good order, or an event with this id among its own has come."""
+    async def follow(self, client: Wire, wanted: Collection[str] = ()) -> None:
+        """Read until the server ends it in good order, or all of these events have come, if any are named."""
         self.ended = False
         async with client.stream(self.cursor, id=self.number) as frames:
             while True:
@@ -49,7 +50,7 @@ class Follower:
                 self.cursor = frame["cursor"]
                 if kind == "event":
                     self.seen += frame["data"]["eventIds"]
-                    if last in frame["data"]["eventIds"]:
+                    if wanted and set(wanted) <= set(self.seen):
                         return
 
 
@@ -108,7 +109,7 @@ async def test_one_sigterm_ends_it_with_everyone_connected_and_each_goes_on(tmp_
                 await lines.settle()
                 async with wire(second.url) as again, anyio.create_task_group() as readers:
                     for follower in followers:
-                        readers.start_soon(follower.follow, again, "last")
+                        readers.start_soon(follower.follow, again, [*sent, "last"])
                 for follower in followers:
                     assert sorted(follower.seen) == sorted([*sent, "last"])
                     assert follower.seen == followers[0].seen

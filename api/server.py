@@ -34,9 +34,9 @@ class Server:
         self._app = app
         self._grace_ms = settings.shutdown_grace_ms
         self._socket_path = socket
+        application = build(app, settings)
         self._socket = _listen(host, port) if socket is None else _listen_unix(socket)
         self._host = host
-        application = build(app, settings)
         config = uvicorn.Config(
             application,
             lifespan="on",

@@ -39,14 +39,14 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     started once: build another for another run. Raises `ConfigError` for a file of principals that cannot be used.
     """
     settings = settings or ApiSettings()
-    stopping = Stopping(app.feed)
+    stopping = Stopping(app.feed, app.news)
     health = Health(app, stopping)
     flight = Flight(settings.max_in_flight_bytes, settings.max_in_flight_requests)
     rates = Rates(settings.rate)
     endpoint = Endpoint(app, settings, stopping, flight, rates)
     ways_in = Intake(app, settings.max_line), flight, rates
     principals = Principals(settings.token, settings.principals)
-    principals.on_change.append(app.feed.wake)
+    principals.on_change += [app.feed.wake, app.news.wake]
     audit = Audit(app.store.records, app.clock, settings.audit_rows)
 
     @asynccontextmanager

@@ -35,6 +35,11 @@ class Faults:
         """The right to read was withdrawn, or does not reach as far as it did."""
         return MCPError(self._numbers["Forbidden"], WITHDRAWN)
 
+    def exhausted(self, limit: str, most: int) -> MCPError:
+        """There are as many as there may be."""
+        data = {"limit": limit, "max": most}
+        return MCPError(self._numbers["ResourceExhausted"], f"There may be {most} {limit} at once", data)
+
     def unsupported_mode(self, mode: str) -> MCPError:
         """The event type is not delivered this way."""
         return MCPError(

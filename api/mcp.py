@@ -12,9 +12,11 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from attend.api.answer import GoneError, Refused, only, refuse
+from attend.api.attention import attention_tool
 from attend.api.auth import Right, access_of
 from attend.api.body import Flight, read_body
 from attend.api.events import Events
+from attend.api.listen import Listening
 from attend.api.offer import Offer
 from attend.api.rate import Rates
 from attend.api.reminders import Reminders
@@ -44,6 +46,7 @@ class Endpoint:
         self._settings = settings
         self._flight = flight
         tools = Tools(_offers(app, settings, stopping, rates))
+        listening = Listening(app, settings, stopping)
         server: Server[Any] = Server(
             "attend",
             version=__version__,
@@ -51,6 +54,11 @@ class Endpoint:
             instructions=INSTRUCTIONS,
             on_list_tools=tools.list,
             on_call_tool=tools.call,
+            on_list_resources=listening.list,
+            on_read_resource=listening.read,
+            on_subscriptions_listen=listening.listen,
+            on_list_prompts=listening.prompts,
+            on_get_prompt=listening.prompt,
         )
         Events(app, settings, stopping).install(server)
         server.middleware.append(_advertise)
@@ -99,6 +107,7 @@ def _offers(app: Attend, settings: ApiSettings, stopping: Stopping, rates: Rates
         reminders = Reminders(app, settings.ack_after_ms, settings.ack_times)
     yield WaitTool(app, stopping, reminders).offer()
     yield window_tool(app)
+    yield attention_tool(app, stopping)
     yield ack_tool(app)
     yield push_tool(app, rates)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from attend.feed import Feed
+from attend.news_feed import NewsFeed
 
 
 class Stopping:
     """Says whether the server is shutting down, and ends waits when it begins to."""
 
-    def __init__(self, feed: Feed) -> None:
-        self._feed = feed
+    def __init__(self, *feeds: Feed | NewsFeed) -> None:
+        self._feeds = feeds
         self._begun = asyncio.Event()
 
     def __call__(self) -> bool:
@@ -21,7 +22,8 @@ class Stopping:
     def begin(self) -> None:
         """Begin: streams end, and waits return what they have."""
         self._begun.set()
-        self._feed.wake()
+        for feed in self._feeds:
+            feed.wake()
 
     async def begun(self) -> None:
         """Wait until it begins."""

@@ -38,6 +38,11 @@ def plain(text: str, most: int = MOST) -> str:
     return f"{rest} {mark}" if rest else mark
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text holds nothing but characters that plain text may; the mark's is not among them."""
+    return all(character == " " or _is_harmless(character) for character in text)
+
+
 def _is_harmless(character: str) -> bool:
     """Letters and digits that are written from left to right and stand alone, and the marks above."""
     if character.isascii():

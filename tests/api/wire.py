@@ -34,8 +34,9 @@ def headers_of(method: str, params: Mapping[str, Any]) -> dict[str, str]:
         "MCP-Protocol-Version": VERSION,
         "Mcp-Method": method,
     }
-    if method == "tools/call":
-        headers["Mcp-Name"] = params["name"]
+    named = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}.get(method)
+    if named is not None:
+        headers["Mcp-Name"] = params[named]
     return headers
 
 
@@ -120,11 +121,20 @@ class Wire:
     ) -> AsyncGenerator[Frames]:
         """`events/stream`, open."""
         params = {"name": EVENT, "arguments": arguments or {}, "cursor": cursor, **more}
+        async with self._open("events/stream", params, id) as frames:
+            yield frames
+
+    @asynccontextmanager
+    async def listen(self, *uris: str, id: int | str = 7, **more: Any) -> AsyncGenerator[Frames]:
+        """`subscriptions/listen`, open."""
+        asked = {**({"resourceSubscriptions": list(uris)} if uris else {}), **more}
+        async with self._open("subscriptions/listen", {"notifications": asked}, id) as frames:
+            yield frames
+
+    @asynccontextmanager
+    async def _open(self, method: str, params: Mapping[str, Any], id: int | str) -> AsyncGenerator[Frames]:
         async with self.client.stream(
-            "POST",
-            "/mcp",
-            json=request_of("events/stream", params, id),
-            headers=headers_of("events/stream", params),
+            "POST", "/mcp", json=request_of(method, params, id), headers=headers_of(method, params)
         ) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream"), await answer.aread()
             yield Frames(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,4 +73,6 @@ class Numbers(Extension):
 
 
 if __name__ == "__main__":
-    MCPServer("numbers", version="1", extensions=[Numbers(Path(sys.argv[1]))]).run("stdio")
+    told = Path(sys.argv[1])
+    told.with_suffix(".pid").write_text(str(os.getpid()))
+    MCPServer("numbers", version="1", extensions=[Numbers(told)]).run("stdio")

@@ -83,12 +83,13 @@ async def test_one_sigterm_ends_it_with_everyone_connected_and_each_goes_on(tmp_
                 await anyio.sleep(0.05)
 
         async with anyio.create_task_group() as work:
-            work.start_soon(send)
             async with anyio.create_task_group() as readers:
                 for follower in followers:
                     readers.start_soon(follower.follow, client)
                 for _ in range(5):
                     readers.start_soon(wait)
+                await until(lambda: all(follower.cursor for follower in followers))
+                work.start_soon(send)  # From here on nobody may miss one.
                 await until(lambda: all(len(follower.seen) > 5 for follower in followers))
                 async with open_lines(first.url) as other:
                     began = time.monotonic()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -154,7 +155,8 @@ def references(settings: Settings, environ: Mapping[str, str], *, asks: bool = T
             found[what] = _webhook(reference, settings.sink_secret)
             continue
         try:
-            found[what] = named(f"--{what.replace('_', '-')}", reference)
+            place = f"--{what.replace('_', '-')}"
+            found[what] = _fit(place, reference, named(place, reference), awaited=False)
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -180,7 +182,7 @@ def _judge(name: str, settings: Settings, environ: Mapping[str, str], asks: bool
     if name == "rule":
         return rule
     if name not in HOSTED:
-        return cast("Judge", named("--judge", name))
+        return cast("Judge", _fit("--judge", name, named("--judge", name), awaited=True))
     # It takes an HTTP client along, which whoever asks no server does without.
     from attend.judges.named import hosted_judge
 
@@ -216,6 +218,28 @@ def named(place: str, reference: str) -> Any:
         found = getattr(found, part)
     if not callable(found) and not hasattr(found, "deliver"):
         raise ConfigError(f"{place}: {reference} cannot be called")
+    return found
+
+
+def _fit(place: str, reference: str, found: Any, *, awaited: bool) -> Any:
+    """What was found, unless it is plain that it would fail each time it is called. Raises `ConfigError`."""
+    if inspect.isclass(found):
+        raise ConfigError(f"{place}: {reference} is a class; name an object that was made from it")
+    if hasattr(found, "deliver"):
+        found_name, call, awaited = f"{reference}.deliver", found.deliver, True
+    else:
+        found_name, call = reference, found
+    try:
+        inspect.signature(call).bind(None)
+    except TypeError:
+        raise ConfigError(f"{place}: {found_name} does not take the one argument that it is given") from None
+    except ValueError:
+        return found  # Written in C, it does not say what it takes.
+    whole: Any = inspect.unwrap(call)
+    says = str(getattr(whole, "__annotations__", {}).get("return", ""))
+    sure = (inspect.isfunction(whole) or inspect.ismethod(whole)) and whole.__name__ != "<lambda>"
+    if awaited and sure and not inspect.iscoroutinefunction(whole) and not re.search("Await|Corout", says):
+        raise ConfigError(f"{place}: {found_name} is a plain function, it must be an async def")
     return found
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections.abc import Callable
 
+import msgspec
 from msgspec import Struct
 
 from attend.core import trace as core
@@ -79,14 +82,43 @@ Observer = Callable[[Trace], None]
 
 _WARNINGS = (ScopeLost, StoreLost, SourceFailed, core.DeadLettered, core.DecidedByRule)
 
+_SENTENCES: dict[type[Trace], str] = {
+    ScopeLost: "what was stored of a scope did not fit together, it starts empty",
+    StoreLost: "the store does not answer",
+    StoreBack: "the store answers again",
+    SourceFailed: "a source failed, it is run again",
+    core.DeadLettered: "a window became a dead letter, see attend dead",
+    core.DecidedByRule: "the judge is down, a window was decided by rule",
+}
+
 
 def log_traces(trace: Trace) -> None:
-    """An observer that writes traces to the `attend` logger: what needs a look as warnings, the rest as debug.
+    """An observer that writes traces to the `attend` logger, as a sentence and `key=value` pairs.
 
-    A trace names scopes and ids; it never holds an event's content.
+    What needs a look is a warning, that the store is back is told, the rest is for debugging. A trace names scopes
+    and ids; it never holds an event's content.
     """
     level = logging.WARNING if isinstance(trace, _WARNINGS) else logging.DEBUG
-    logger.log(level, "%s", trace)
+    logger.log(logging.INFO if isinstance(trace, StoreBack) else level, "%s", _Said(trace))
+
+
+class _Said:
+    """A trace in words, once somebody wants to read it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __str__(self) -> str:
+        name = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self._trace).__name__).lower()
+        pairs = [f"{key}={_shown(value)}" for key, value in msgspec.structs.asdict(self._trace).items()]
+        return f"{_SENTENCES.get(type(self._trace), name)}: {' '.join(pairs)}"
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    if re.fullmatch(r"[^\s\"=]+", text) and text.isprintable():
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def guarded(observe: Observer | None) -> Observer:

@@ -74,6 +74,8 @@ async def _started(app: Attend, stop: asyncio.Event) -> bool:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), random.uniform(0.2, LONGEST_BACKOFF_SECONDS))
         else:
+            if said:
+                logger.info("the store answers")
             return True
     return False
 

@@ -26,3 +26,8 @@ def configure() -> None:
 def say(message: str) -> None:
     """Log what the command itself has to say."""
     _log.info("%s", message)
+
+
+def warn(message: str) -> None:
+    """Log what the command itself had to put right, or could not."""
+    _log.warning("%s", message)

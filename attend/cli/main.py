@@ -35,7 +35,7 @@ _WIRE = {
     ),
     *("max_in_flight_bytes", "max_in_flight_requests", "heartbeat_ms", "poll_ms"),
     *("rate", "stream_credits", "stream_idle_ms", "audit_rows", "ack_after_ms", "ack_times"),
-    *("max_listeners", "max_listeners_per_token"),
+    *("max_listeners", "max_listeners_per_token", "mcp_errors", "max_subscriptions"),
 }
 _ALL = {each.name for each in OPTIONS}
 
@@ -53,9 +53,9 @@ class _Parser(argparse.ArgumentParser):
         """One line, where argparse would print its usage as well."""
         self.exit(2, f"attend: {message}; see {self.prog} --help\n")
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def parse_known_args(self, *args: Any, **named: Any) -> tuple[Any, list[str]]:
         """As argparse does, but what a command does not know is an error of that command, which has the flags."""
-        found, unknown = super().parse_known_args(args, namespace)
+        found, unknown = super().parse_known_args(*args, **named)
         if unknown:
             flags = [flag for action in self._actions for flag in action.option_strings]
             said: list[str] = []

@@ -18,7 +18,7 @@ from attend.app import from_settings
 from attend.cli.bundled import Bundled, server_binary
 from attend.cli.crew import FIRST_PAUSE, LONGEST_PAUSE, Crew, ending
 from attend.cli.folder import Folder, default_data
-from attend.cli.log import say
+from attend.cli.log import say, warn
 from attend.configured import references
 from attend.core.types import ACTS
 from attend.errors import AttendError
@@ -62,7 +62,7 @@ async def _serve(settings: Settings) -> int:
         server = server_of(settings, app)
         grace = settings.shutdown_grace_ms / 1000
         for_workers = msgspec.structs.replace(settings, token=None, principals=None)
-        crew = Crew(settings.workers, for_workers.child_env(os.environ), say)
+        crew = Crew(settings.workers, for_workers.child_env(os.environ), warn)
         try:
             return await _run(settings, server, crew, stop)
         finally:
@@ -89,7 +89,7 @@ async def _run(settings: Settings, server: Server, crew: Crew, stop: asyncio.Eve
     await _unless(stop, server.ended())
     if stop.is_set():
         return 0
-    say("the API ended by itself")
+    warn("the API ended by itself")
     return 1
 
 
@@ -126,7 +126,7 @@ async def _bundled(settings: Settings, open_now: contextlib.AsyncExitStack) -> s
 async def _keep(bundled: Bundled) -> None:
     pause = FIRST_PAUSE
     while True:
-        say(f"the bundled server {ending(await bundled.wait())}; starting it again in {pause:.1f} s")
+        warn(f"the bundled server {ending(await bundled.wait())}; starting it again in {pause:.1f} s")
         await asyncio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
         with contextlib.suppress(AttendError):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -81,6 +84,57 @@ def test_what_cannot_be_is_said_at_once() -> None:
         "on_judge_down",
         "window_share",
         "act_threshold",
+    ]
+
+
+PLAIN = """
+import functools
+from attend.sinks.log import LogSink
+
+def plain(one): ...
+async def good(one): ...
+async def two(one, other): ...
+quick = lambda one: good(one)
+bound = functools.partial(good)
+
+class Sink:
+    def deliver(self, decision): ...
+
+class Judge:
+    async def __call__(self, one): ...
+
+sink, judge = Sink(), Judge()
+"""
+
+
+def test_what_a_name_leads_to_is_tried_before_anything_is_judged_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "named_by_a_test.py").write_text(PLAIN)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    def problems(**settings: str) -> list[str]:
+        given = {name: f"named_by_a_test:{value}" for name, value in settings.items()}
+        try:
+            references(Settings(**given), {})  # type: ignore[arg-type] # all of these are text
+        except ConfigError as error:
+            return list(error.problems)
+        return []
+
+    for judge in ("good", "quick", "bound", "judge"):
+        assert problems(judge=judge, sink="plain", dead_letter="plain") == []
+    where = "named_by_a_test"
+    assert problems(judge="plain", sink="two", dead_letter="Judge") == [
+        f"--judge: {where}:plain is a plain function, it must be an async def",
+        f"--sink: {where}:two does not take the one argument that it is given",
+        f"--dead-letter: {where}:Judge is a class; name an object that was made from it",
+    ]
+    assert problems(judge="two", sink="sink") == [
+        f"--judge: {where}:two does not take the one argument that it is given",
+        f"--sink: {where}:sink.deliver is a plain function, it must be an async def",
+    ]
+    assert problems(sink="LogSink") == [
+        f"--sink: {where}:LogSink is a class; name an object that was made from it"
     ]
 
 

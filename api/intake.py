@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from attend.api.auth import Principal
+from attend.api.clean import Clean
 from attend.api.codes import LineCode
 from attend.api.ndjson import Command, Line, Rejection, read_some
 from attend.app import Attend
 from attend.core.event import NewEvent
 from attend.core.input import Ended, Flushed, Input, Pushed
 from attend.core.step import Taken
-from attend.core.types import Event
+from attend.core.types import Event, Kind
 from attend.engine import Applied
 from attend.errors import ConflictError, EventError, StateFormatError, StoreCorruptError
 
@@ -42,37 +43,37 @@ class Reply(Struct, omit_defaults=True):
     conflicts: list[Conflict] = []
 
 
-class _Part(Struct):
+class _Part:
     """Inputs of one scope that go into one commit, and the lines each came from."""
 
-    inputs: list[Input] = []
-    lines: list[list[int]] = []
-    events: list[Event] = []
-    size: int = 0
-    count: int = 0
+    __slots__ = ("_taken", "events", "inputs", "lines", "numbers", "size")
 
-    def add(self, event: Event, line: int) -> None:
-        if not self.events:
-            self.lines.append([])
-        self.events.append(event)
-        self.lines[-1].append(line)
-        self.size += event.size
-        self.count += 1
+    def __init__(self) -> None:
+        self.inputs: list[Input] = []
+        self.lines: list[list[int]] = []
+        self.events: list[Event] = []
+        """What goes into the next input, with the lines' `numbers`."""
+        self.numbers: list[int] = []
+        self.size = 0
+        """Of the content, about."""
+        self._taken = 0
 
     def ask(self, input: Flushed | Ended, line: int) -> None:
         self.close()
         self.inputs.append(input)
         self.lines.append([line])
-        self.count += 1
+        self._taken += 1
 
     def close(self) -> None:
         if self.events:
             self.inputs.append(Pushed(tuple(self.events)))
-            self.events = []
+            self.lines.append(self.numbers)
+            self._taken += len(self.events)
+            self.events, self.numbers = [], []
 
     @property
     def is_full(self) -> bool:
-        return self.count >= _PART_EVENTS or self.size >= _PART_BYTES
+        return self.size >= _PART_BYTES or self._taken + len(self.events) >= _PART_EVENTS
 
 
 class Intake:
@@ -104,44 +105,79 @@ class Intake:
     ) -> dict[str, list[_Part]]:
         """The good lines by scope, each scope's in their order; the others go to the reply."""
         parts: dict[str, list[_Part]] = {}
-        for turn, lines in enumerate(read_some(body, self._max_line, first)):
+        for turn, some in enumerate(read_some(body, self._max_line, first)):
             if turn:
                 await asyncio.sleep(0)  # Other requests get a turn.
-            for line in lines:
-                if isinstance(line, Rejection):
-                    reply.rejected.append(line)
-                elif not principal.covers(line.scope):
-                    reply.rejected.append(
-                        Rejection(
-                            line.number,
-                            LineCode.FORBIDDEN,
-                            "this token may not send to this scope",
-                            line.scope,
-                        )
-                    )
-                else:
-                    self._add(parts.setdefault(line.scope, []), line, reply)
+            if isinstance(some, Clean):
+                self._add_clean(parts, some, principal, reply)
+            else:
+                for line in some:
+                    self._add(parts, line, principal, reply)
         for queue in parts.values():
             for part in queue:
                 part.close()
-        return {scope: queue for scope, queue in parts.items() if queue}
+        return parts
 
-    def _add(self, queue: list[_Part], line: Line, reply: Reply) -> None:
-        item = line.item
+    def _add_clean(
+        self, parts: dict[str, list[_Part]], clean: Clean, principal: Principal, reply: Reply
+    ) -> None:
+        app = self._app
+        kinds: dict[str, Kind] = {}
+        for number, (line, data) in enumerate(zip(clean.lines, clean.data, strict=True), clean.first):
+            scope, id, name, at, text = line.scope, line.id, line.name, line.at, line.text
+            kind = kinds.get(name)
+            if kind is None or id is None or at is None:
+                if not app.kinds_go_by_name or id is None or at is None:
+                    event = NewEvent(name, id, at, data, text)
+                    self._add(parts, Line(number, scope, event), principal, reply)
+                    continue
+                kind = kinds[name] = app.kind_of(NewEvent(name))
+            queue = parts.get(scope)
+            if queue is None:
+                if not principal.covers(scope):
+                    reply.rejected.append(_forbidden(number, scope))
+                    continue
+                queue = parts[scope] = [_Part()]
+            part = queue[-1]
+            if part.is_full:
+                part = _Part()
+                queue.append(part)
+            part.events.append(Event(id, name, kind, at, data, text))
+            part.numbers.append(number)
+            part.size += len(data) if text is None else len(data) + len(text)
+
+    def _add(
+        self, parts: dict[str, list[_Part]], line: Line | Rejection, principal: Principal, reply: Reply
+    ) -> None:
+        if isinstance(line, Rejection):
+            reply.rejected.append(line)
+            return
+        scope, item = line.scope, line.item
+        if not principal.covers(scope):
+            reply.rejected.append(_forbidden(line.number, scope))
+            return
         event: Event | None = None
         if isinstance(item, NewEvent):
             try:
                 event = self._app.accept(item)
             except EventError as error:
-                reply.rejected.append(Rejection(line.number, error.code, str(error), line.scope))
+                reply.rejected.append(Rejection(line.number, error.code, str(error), scope))
                 return
+        queue = parts.setdefault(scope, [])
         if not queue or queue[-1].is_full:
             queue.append(_Part())
+        part = queue[-1]
         if event is not None:
-            queue[-1].add(event, line.number)
+            part.events.append(event)
+            part.numbers.append(line.number)
+            part.size += event.size
         elif isinstance(item, Command):
             id = item.id or secrets.token_hex(12)
-            queue[-1].ask(Ended(id) if item.end else Flushed(id), line.number)
+            part.ask(Ended(id) if item.end else Flushed(id), line.number)
+
+
+def _forbidden(line: int, scope: str) -> Rejection:
+    return Rejection(line, LineCode.FORBIDDEN, "this token may not send to this scope", scope)
 
 
 def _note(scope: str, part: _Part, result: Applied | Exception, reply: Reply) -> None:

@@ -9,28 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw, Struct
 
+from attend.api.clean import FIRST_AT, LAST_AT, Clean, read_clean
 from attend.api.codes import LineCode
 from attend.api.strict import DEEPEST, check, what
-from attend.core.event import (
-    MAX_ID_BYTES,
-    MAX_NAME_BYTES,
-    MAX_NESTING,
-    MAX_SCOPE_BYTES,
-    NewEvent,
-    check_id,
-    check_name,
-    check_scope,
-)
+from attend.core.event import NewEvent, check_id, check_name, check_scope
 from attend.errors import EventError
 
 MAX_LINE_BYTES = 1024 * 1024
-FIRST_AT, LAST_AT = 10**11, 10**14 - 1
-"""What milliseconds look like: 1973 to 5138. Seconds of our time are below, microseconds above."""
 
 
 class Command(Struct, frozen=True, gc=False):
@@ -72,19 +62,7 @@ class _Wire(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     end: Any = None
 
 
-class _Plain(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """An event whose values are surely within their limits: so many characters have no more bytes than they may."""
-
-    scope: Annotated[str, Meta(min_length=1, max_length=MAX_SCOPE_BYTES // 4)]
-    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_BYTES // 4)]
-    id: Annotated[str, Meta(min_length=1, max_length=MAX_ID_BYTES // 4)] | None = None
-    at: Annotated[int, Meta(ge=FIRST_AT, le=LAST_AT)] | None = None
-    data: Raw = _NO_DATA
-    text: str | None = None
-
-
 _wire = msgspec.json.Decoder(_Wire).decode
-_plain = msgspec.json.Decoder(_Plain).decode
 _any = msgspec.json.Decoder().decode
 _KNOWN = re.compile(rb'"(?:scope|id|at|name|data|text|flush|end)"')
 _ESCAPED_KEY = re.compile(rb'\\[^"]*"[ \t\r]*:')
@@ -99,13 +77,18 @@ def read(
 
     A byte order mark at the start of the body is dropped. Blank lines are counted and otherwise ignored.
     """
-    for lines in read_some(body, max_line, first):
-        yield from lines
+    for some in read_some(body, max_line, first):
+        yield from _one_by_one(some) if isinstance(some, Clean) else some
+
+
+def _one_by_one(clean: Clean) -> Iterator[Line]:
+    for number, (line, data) in enumerate(zip(clean.lines, clean.data, strict=True), clean.first):
+        yield Line(number, line.scope, NewEvent(line.name, line.id, line.at, data, line.text))
 
 
 def read_some(
     body: bytes | bytearray, max_line: int = MAX_LINE_BYTES, first: int = 1
-) -> Iterator[Sequence[Line | Rejection]]:
+) -> Iterator[Clean | Sequence[Line | Rejection]]:
     """The same, some lines at a time. `first` is the number of the first one, where others came before."""
     at = 3 if first == 1 and body[:3] == b"\xef\xbb\xbf" else 0
     number = first
@@ -113,46 +96,14 @@ def read_some(
         end = len(body)
         if end - at > _TOGETHER:
             end = body.find(b"\n", at + _TOGETHER) + 1 or end
-        plain = _read_plain(bytes(body[at:end]), number) if end - at <= max_line else None
-        if plain is not None:
-            yield plain
+        clean = read_clean(bytes(body[at:end]), number) if end - at <= max_line else None
+        if clean is not None:
+            number += len(clean.lines)
+            yield clean
         else:
             yield list(_read_each(body, at, end, number, max_line))
-        number += body.count(b"\n", at, end)
+            number += body.count(b"\n", at, end)
         at = end
-
-
-def _read_plain(raw: bytes, number: int) -> list[Line] | None:
-    """Every line, where each is an event that is surely clean; None where one might not be."""
-    rows = raw.split(b"\n")
-    if not rows[-1]:
-        rows.pop()
-    try:
-        events = [_plain(row) for row in rows]
-        data = [bytes(event.data) for event in events]
-        for each in data:
-            if len(each) > 2 * MAX_NESTING and each.count(b"[") + each.count(b"{") > MAX_NESTING:
-                return None
-            _any(each)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    keys = 0
-    lines: list[Line] = []
-    for event, each in zip(events, data, strict=True):
-        id, at, text = event.id, event.at, event.text
-        keys += 2 + (id is not None) + (at is not None) + (text is not None) + (event.data is not _NO_DATA)
-        lines.append(Line(number, event.scope, NewEvent(event.name, id, at, each, text)))
-        number += 1
-    if _keys(raw) - _keys(b"\n".join(data)) != keys:
-        return None
-    if b'" :' in raw or b'"\t:' in raw or b'"\r:' in raw:
-        return None
-    return lines
-
-
-def _keys(raw: bytes) -> int:
-    """How many keys there are, where no space stands before a colon; what is quoted inside a string is none."""
-    return raw.count(b'":') - raw.count(b'\\":')
 
 
 def _read_each(

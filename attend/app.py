@@ -131,6 +131,11 @@ class Attend:
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
+    @property
+    def kinds_go_by_name(self) -> bool:
+        """Whether events of one name are all of one kind, as they are unless a function is asked for it."""
+        return self._kind is None
+
     def kind_of(self, event: NewEvent) -> Kind:
         """An event's kind. Raises `EventError` (code `bad_kind`) when the kind function raises or names none."""
         if self._kind is None:

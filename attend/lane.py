@@ -50,14 +50,13 @@ class LaneSlots:
             self.wake.set()
 
     @contextmanager
-    def calling(self) -> Generator[None]:
-        """A call is made meanwhile. Once it takes long its slot goes to others, where there is room for it aside."""
-        if not self._room:
-            yield
-            return
+    def calling(self, lease_ms: float) -> Generator[None]:
+        """A call is made meanwhile, under a lease. Once it takes long its slot goes to others, where there is room
+        for it aside; once its lease is over, in any case: a call that will not be cancelled must not keep it.
+        """
         loop = asyncio.get_running_loop()
-        is_aside = False
-        timer: asyncio.TimerHandle
+        is_aside = is_over = False
+        timer: asyncio.TimerHandle | None = None
 
         def set_aside() -> None:
             nonlocal is_aside, timer
@@ -68,14 +67,30 @@ class LaneSlots:
             else:
                 timer = loop.call_later(LONG_MS / 1000, set_aside)
 
-        timer = loop.call_later(LONG_MS / 1000, set_aside)
+        def end() -> None:
+            nonlocal is_aside, is_over
+            is_over = True
+            if timer is not None:
+                timer.cancel()
+            if is_aside:
+                is_aside = False
+                self.aside -= 1
+            else:
+                self.give()
+
+        if self._room:
+            timer = loop.call_later(LONG_MS / 1000, set_aside)
+        ending = loop.call_later(max(0.0, lease_ms) / 1000, end)
         try:
             yield
         finally:
-            timer.cancel()
+            ending.cancel()
+            if timer is not None:
+                timer.cancel()
             if is_aside:
-                # For what little is left it has a slot again, over their number if need be.
                 self.aside -= 1
+            if is_aside or is_over:
+                # For what little is left it has a slot again, over their number if need be.
                 self.take()
 
     def wake_at(self, at: int | None) -> None:

@@ -251,7 +251,7 @@ class Runner:
             return None
         run.calling = True
         try:
-            with run.lane.calling():
+            with run.lane.calling(call.leased_until - self._clock.now()):
                 ended = await self._caller.carry_out(run.scope, call, rules)
         except asyncio.CancelledError:
             await self._hand_back(run, call)

@@ -61,7 +61,7 @@ async def test_calls_are_set_aside_only_as_far_as_there_is_room() -> None:
 
     async def call() -> None:
         lane.take()
-        with lane.calling():
+        with lane.calling(60_000):
             await go.wait()
         lane.give()
 
@@ -79,7 +79,7 @@ async def test_calls_are_set_aside_only_as_far_as_there_is_room() -> None:
 async def test_a_lane_without_room_keeps_its_bound() -> None:
     lane = LaneSlots(Lane.SETTLE, 1, SystemClock())
     lane.take()
-    with lane.calling():
+    with lane.calling(60_000):
         await asyncio.sleep(0.6)
         assert lane.free == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -88,6 +89,31 @@ async def test_scopes_that_always_have_more_take_turns_with_the_others(new_store
             for each in busy:
                 each.cancel()
             await asyncio.gather(*busy, return_exceptions=True)
+
+
+async def test_a_judge_that_will_not_be_cancelled_keeps_no_slot_past_its_lease(new_store: NewStore) -> None:
+    over = asyncio.Event()
+
+    async def judge(input: JudgeInput) -> Judgment:
+        while input.scope == "stubborn" and not over.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await over.wait()
+        return await rule(input)
+
+    app = Attend(
+        store=new_store(), kind={"u": "flush"}, judge=judge, slots=1, settle={"judge_timeout_ms": 100}
+    )
+    async with running(app):
+        await app.push("stubborn", [{"name": "u"}])
+        await app.push("other", [{"name": "u"}])
+        try:
+            for _ in range(1000):
+                if await logged(app.store):
+                    break
+                await asyncio.sleep(0.02)
+        finally:
+            over.set()
+        assert "other" in {row.scope for row in await logged(app.store)}
 
 
 async def test_a_listener_on_a_dead_link_costs_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,16 +69,21 @@ def test_the_layers_name_every_module() -> None:
     assert modules - named == set()
 
 
-def test_the_readme_lists_every_setting() -> None:
+def test_the_page_of_settings_lists_every_one() -> None:
     table = ["| Flag | Variable | Default | |", "|---|---|---|---|"]
     table += [f"| `{each.flag}` | `{each.variable}` | {each.default} | {each.help} |" for each in OPTIONS]
-    found = re.search(r"<!-- settings -->\n(.*?)\n?<!-- /settings -->", read("README.md"), re.DOTALL)
+    found = re.search(
+        r"<!-- settings -->\n(.*?)\n?<!-- /settings -->", read("docs/configuration.md"), re.DOTALL
+    )
     assert found is not None
     assert found[1].splitlines() == table
+    begin = [row for row in read("README.md").splitlines() if row.startswith("| `--")]
+    assert len(begin) == 9
+    assert set(begin) <= set(table)
 
 
-def test_the_readme_lists_every_settle_key_with_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \|", read("README.md"), re.MULTILINE)
+def test_the_page_of_settings_lists_every_settle_key_with_its_default() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \|", read("docs/configuration.md"), re.MULTILINE)
     rules = Settings().rules
     defaults = {name: str(getattr(rules, name)).strip("()").replace(" ", "") for name in SETTLE}
     assert dict(rows) == defaults

@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attend.cli import grants, tries
+from attend.cli import grants, hears, tries
 from attend.cli.flags import DEAD, PUSH, REMOTE, SHORT, STORE, TAIL
 from attend.cli.screen import hush
 from attend.option import Option
 
-TOOLS = ("push", "tail", "scope", "doctor", "dead", *tries.TRIES, *grants.GRANTS)
+TOOLS = ("push", "tail", "scope", "doctor", "dead", *hears.HEARS, *tries.TRIES, *grants.GRANTS)
 
 DEAD_ABOUT = "list, show, retry or drop what no judge or sink could take"
 DEAD_ACTS = {
@@ -64,6 +64,7 @@ def add(command: Callable[..., argparse.ArgumentParser]) -> None:
     doctor = tool("doctor", "look a store over for what goes wrong, and what to do about it", STORE, ())
     doctor.add_argument("--repair", action="store_true", help="put right what can be put right safely")
     doctor.add_argument("--json", action="store_true", help="one line of JSON each")
+    hears.add(tool)
     tries.add(tool)
     grants.add(command, tool)
     _add_dead(command("dead", help=DEAD_ABOUT, description=DEAD_ABOUT, allow_abbrev=False), tool)
@@ -90,7 +91,7 @@ def run(command: str, given: dict[str, Any]) -> int:
     except BrokenPipeError:
         # Whoever read what it writes has gone. To `tail` and `scope` that is a way to be asked to stop.
         hush()
-        return 0 if command in ("tail", "scope") else 1
+        return 0 if command in ("tail", "watch", "scope", "channel") else 1
 
 
 def _run(command: str, given: dict[str, Any]) -> int:
@@ -98,6 +99,8 @@ def _run(command: str, given: dict[str, Any]) -> int:
     flags: dict[str, list[str]] = {name: values for name, values in given.items() if isinstance(values, list)}
     if command in tries.TRIES:
         return tries.run(command, given, flags)
+    if command in hears.HEARS:
+        return hears.run(command, flags)
     if command in grants.GRANTS:
         return grants.run(command, given, flags)
     if command == "push":

@@ -14,6 +14,7 @@ from attend.client.answer import LATER, problem_of, refused, trouble_of
 from attend.client.body import Body, IngestReply
 from attend.client.decisions import Decisions
 from attend.client.stream import Stream
+from attend.client.wire import NotOfferedError, TroubleError, request
 from attend.core.explain import Explanation
 from attend.core.report import Report
 from attend.errors import AnswerError, UnreachableError
@@ -118,6 +119,23 @@ class Client:
         Raises `UnreachableError` and `AnswerError`.
         """
         return await self._look(f"/v1/decisions/{_segment(decision_id)}/explain", Explanation)
+
+    async def tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What a tool of the server answered, as `tools/call` has it: `content`, `structuredContent`, `isError`.
+
+        It is asked once. Raises `UnreachableError` where it may answer later, and `AnswerError`.
+        """
+        params = {"name": name, "arguments": dict(arguments)}
+        try:
+            async with request(self._http, self._where, "tools/call", params, named=name) as messages:
+                found = [message.result async for message in messages if message.result is not None]
+        except TroubleError as error:
+            raise UnreachableError(str(error)) from error
+        except NotOfferedError as error:
+            raise AnswerError(200, "", str(error)) from error
+        if not found:
+            raise UnreachableError("the server ended the answer before its end")
+        return found[-1]
 
     async def _look(self, path: str, kind: type[T]) -> T | None:
         try:

@@ -95,12 +95,13 @@ async def request(
     *,
     url: str = "/mcp",
     id: int | None = None,
+    named: str | None = None,
     silence: float = SILENCE,
 ) -> AsyncGenerator[AsyncGenerator[Message]]:
     """The messages that answer a request, as they come; the last one is its result, where it has one.
 
-    `silence` is how many seconds the answer may be silent before it is taken for dead. Raises `TroubleError`,
-    `NotOfferedError` and `AnswerError`.
+    `named` is the tool or resource that the request is about. `silence` is how many seconds the answer may be silent
+    before it is taken for dead. Raises `TroubleError`, `NotOfferedError` and `AnswerError`.
     """
     sent = {"jsonrpc": "2.0", "id": next_id() if id is None else id, "method": method}
     timeout = httpx.Timeout(silence, connect=5, pool=None)
@@ -113,6 +114,7 @@ async def request(
                 "accept": "application/json, text/event-stream",
                 "MCP-Protocol-Version": VERSION,
                 "Mcp-Method": method,
+                **({} if named is None else {"Mcp-Name": named}),
             },
             timeout=timeout,
         ) as answer:

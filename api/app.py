@@ -28,6 +28,7 @@ from attend.api.scopes import Scopes
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
 from attend.api.stream import Stream
+from attend.api.withdrawn import ending_withdrawn
 from attend.app import Attend
 from attend.principals import Principals
 
@@ -53,7 +54,8 @@ def build(app: Attend, settings: ApiSettings | None = None) -> Litestar:
     async def lifespan(_: Litestar) -> AsyncGenerator[None]:
         await app.start()
         await app.feed.start()
-        async with endpoint.run(), audit.run(), _watching(principals):
+        ending = ending_withdrawn(app, principals)
+        async with endpoint.run(), audit.run(), ending, _watching(principals):
             yield
 
     made = Litestar(

@@ -1,12 +1,9 @@
-"""MCP Events over the decision log: `events/list`, `events/poll`, `events/stream`.
-
-Webhooks are not offered, so `events/subscribe` answers Unsupported.
-"""
+"""MCP Events over the decision log: `events/list`, `events/poll`, `events/stream`. Webhooks are in `attend.api.subscribe`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Annotated, Any, TypeVar
 
 from mcp.server.context import HandlerResult, ServerRequestContext
@@ -19,14 +16,15 @@ from pydantic import BaseModel, ConfigDict
 
 from attend.api.auth import Right, access_of
 from attend.api.faults import Faults, frame, invalid, no_method, unavailable
-from attend.api.payload import EVENT, Arguments, Payload, payload, timestamp
 from attend.api.schema import read_arguments, schema_of
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
+from attend.api.subscribe import SubscribeRequest, Subscribing, UnsubscribeRequest
 from attend.app import Attend
 from attend.core.types import Summary
 from attend.errors import StoreUnavailableError
 from attend.feed import Batch
+from attend.payload import EVENT, Arguments, Payload, payload, timestamp
 
 EXTENSION = "io.modelcontextprotocol/events"
 MOST_EVENTS, DEFAULT_EVENTS = 1000, 100
@@ -65,13 +63,6 @@ class PollRequest(StreamRequest, frozen=True, rename="camel"):
     timeout_ms: Annotated[int, Meta(ge=0)] = 0
 
 
-class SubscribeRequest(Struct, frozen=True, rename="camel"):
-    """Of `events/subscribe` and `events/unsubscribe`."""
-
-    name: str
-    delivery: dict[str, Any] | None = None
-
-
 class _Notification(BaseModel):
     method: str
     params: dict[str, Any]
@@ -85,6 +76,7 @@ class Events:
         self._settings = settings
         self._stopping = stopping
         self._faults = Faults(settings.errors)
+        self._subscribing = Subscribing(app, self._faults, settings.errors)
 
     def install(self, server: Server[Any]) -> None:
         """Serve them on an SDK server, for the protocol versions that have them."""
@@ -92,8 +84,8 @@ class Events:
         _add(server, "events/list", ListRequest, self.list)
         _add(server, "events/poll", PollRequest, self.poll)
         _add(server, "events/stream", StreamRequest, self.stream)
-        _add(server, "events/subscribe", SubscribeRequest, self.subscribe)
-        _add(server, "events/unsubscribe", SubscribeRequest, self.unsubscribe)
+        _add(server, "events/subscribe", SubscribeRequest, self._subscribing.subscribe, ("ttlMs",))
+        _add(server, "events/unsubscribe", UnsubscribeRequest, self._subscribing.unsubscribe)
 
     async def list(self, ctx: Context, request: ListRequest) -> HandlerResult:
         """The one event type."""
@@ -103,7 +95,7 @@ class Events:
                     "name": EVENT,
                     "description": "attend decided what the agent should do about something that happened in a "
                     "scope: interrupt, queue, note or ask. The tool attend_window has the events behind it.",
-                    "delivery": ["poll", "push"],
+                    "delivery": self._subscribing.modes(ctx),
                     "inputSchema": schema_of(Arguments),
                     "payloadSchema": schema_of(Payload),
                 }
@@ -178,17 +170,6 @@ class Events:
         reader.access.note_reading(act)
         return reader
 
-    async def subscribe(self, ctx: Context, request: SubscribeRequest) -> HandlerResult:
-        """Webhooks, which are not offered."""
-        if request.name != EVENT:
-            raise self._faults.unknown_event(request.name)
-        mode = (request.delivery or {}).get("mode")
-        raise self._faults.unsupported_mode(mode if isinstance(mode, str) else "webhook")
-
-    async def unsubscribe(self, ctx: Context, request: SubscribeRequest) -> HandlerResult:
-        """There never is one to end."""
-        raise self._faults.unknown_subscription()
-
 
 class _Reader:
     """One subscription: its checked arguments, and what its reader may see."""
@@ -257,12 +238,13 @@ def _add(
     method: str,
     request_type: type[R],
     handler: Callable[[Context, R], Awaitable[HandlerResult]],
+    nulls: Collection[str] = (),
 ) -> None:
     async def checked(ctx: Context, params: _Params) -> HandlerResult:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise no_method(method)
         try:
-            request = read_arguments(request_type, params.model_extra)
+            request = read_arguments(request_type, params.model_extra, nulls)
         except ValueError as error:
             raise invalid(str(error)) from error
         return await handler(ctx, request)

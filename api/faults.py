@@ -7,11 +7,8 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
-PROFILES: dict[str, dict[str, int]] = {
-    "sep-3415": {"NotFound": -32023, "Forbidden": -32024, "ResourceExhausted": -32025, "Unsupported": -32026},
-    "openai": {"NotFound": -32011, "Forbidden": -32012, "ResourceExhausted": -32013, "Unsupported": -32014},
-}
-"""Each set of numbers by its name: SEP-3415's, and those of the sketch before it, which ChatGPT reads."""
+from attend.core.subscription import Failure
+from attend.webhooks.profiles import PROFILES
 
 WITHDRAWN = "What this token may see has changed; ask again for what it may see now"
 """What a reader is told whose right ended while it read."""
@@ -44,9 +41,19 @@ class Faults:
         """The event type is not delivered this way."""
         return MCPError(
             self._numbers["Unsupported"],
-            f"{mode} is not offered; poll and push are",
+            f"{mode} is not offered here; events/list says what is",
             {"feature": "deliveryMode", "value": mode},
         )
+
+    def unauthenticated(self) -> MCPError:
+        """Webhooks are for principals: nobody else's subscription could be told from another's."""
+        reason = "webhooks are for callers with a token"
+        return MCPError(self._numbers["Forbidden"], f"Forbidden: {reason}", {"reason": reason})
+
+    def callback(self, failure: Failure) -> MCPError:
+        """The endpoint could not be verified."""
+        message = "The endpoint did not answer its verification as it should"
+        return MCPError(self._numbers["CallbackEndpointError"], message, {"reason": failure.value})
 
 
 def invalid(message: str) -> MCPError:

@@ -37,6 +37,7 @@ def api_settings(settings: Settings) -> ApiSettings:
         max_listeners_per_token=settings.max_listeners_per_token,
         heartbeat_ms=settings.heartbeat_ms,
         poll_ms=settings.poll_ms,
+        errors=settings.mcp_errors,
         shutdown_grace_ms=settings.shutdown_grace_ms,
     )
 

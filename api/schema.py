@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,12 +32,12 @@ def _without_null(part: dict[str, Any]) -> dict[str, Any]:
     return part
 
 
-def read_arguments(type: type[T], arguments: Mapping[str, Any] | None) -> T:
-    """Arguments as the struct; null is as good as left out.
+def read_arguments(type: type[T], arguments: Mapping[str, Any] | None, nulls: Collection[str] = ()) -> T:
+    """Arguments as the struct; null is as good as left out, but for those named in `nulls`.
 
     Raises `ValueError` that says which one is wrong and what would be right.
     """
-    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+    given = {name: value for name, value in (arguments or {}).items() if value is not None or name in nulls}
     try:
         return msgspec.convert(given, type)
     except msgspec.ValidationError as error:

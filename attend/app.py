@@ -16,6 +16,7 @@ from attend.core.kinds import Kinds
 from attend.core.news import Signal
 from attend.core.rules import OnJudgeDown, Rules
 from attend.core.step import Settling, Taken
+from attend.core.subscription import WebhookRules
 from attend.core.types import DeadLetter, Decision, Event, Kind
 from attend.engine import Applied, Engine
 from attend.errors import EventError, OutboxFullError
@@ -31,6 +32,7 @@ from attend.source import Emit, Source, Sources
 from attend.store.base import ScopeStore
 from attend.store.memory import MemoryStore
 from attend.trace import EventRefused, Observer
+from attend.webhooks.beside import delivering
 
 NewEvents = Iterable[NewEvent | Mapping[str, Any]]
 
@@ -43,8 +45,8 @@ class Attend:
     is called with each window that was given up on; without one they are kept. `settle` overrides the defaults of
     `Rules`. `guidance`, `predicates` and `context` tell the judge more, `capture` gives it pictures. Where the judge
     stays down, `on_judge_down="rule"` has windows decided by rule. `signals` maps the names of events to what news
-    they are, beside those that are by default; None for one that is not. `observe` is told of every trace. Give every
-    process that shares a store the same `kind`, `judge` and `settle`.
+    they are, beside those that are by default; None for one that is not. `webhooks` is how subscriptions over MCP are
+    delivered. `observe` is told of every trace. Give every process that shares a store the same `kind`, `judge` and `settle`.
 
     Raises `ConfigError` with everything that is wrong.
     """
@@ -73,7 +75,9 @@ class Attend:
         grace_ms: int = 3000,
         patience_ms: int = 5000,
         isolation: Isolation | None = None,
+        webhooks: WebhookRules | None = None,
     ) -> None:
+        self.webhooks = webhooks or WebhookRules()
         self.clock = clock or SystemClock()
         self.store = store if store is not None else MemoryStore(self.clock)
         self._kind = kind if callable(kind) else None
@@ -205,7 +209,9 @@ class Attend:
     async def run(self) -> None:
         """Settle, judge and deliver until cancelled; then calls in hand get a grace, and leases are handed back."""
         await self.start()
-        await Runner(self.engine, self.calls, slots=self._slots, grace_ms=self._grace_ms).run()
+        store = self.store.subscriptions
+        async with delivering(store, self.feed, self.clock, self.webhooks, self._grace_ms):
+            await Runner(self.engine, self.calls, slots=self._slots, grace_ms=self._grace_ms).run()
 
     async def attach(self, scope: str, source: Source) -> None:
         """Read a source into a scope, from its committed cursor on, until it ends.
@@ -288,4 +294,5 @@ def from_settings(
         grace_ms=settings.shutdown_grace_ms // 2,
         isolation=isolation,
         clock=clock,
+        webhooks=settings.webhook_rules,
     )

@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from attend.errors import ConfigError
 from attend.principal import Principal, Right, hash_of, read_file
@@ -69,6 +69,14 @@ class Principals:
                     and all(map(each.covers, principal.scopes))
                 )
         return False
+
+    def reads(self, name: str, scopes: Iterable[str]) -> bool:
+        """Whether anybody of this name may read all of these scope prefixes. Where no token is asked for all may."""
+        wanted = tuple(scopes)
+        return self.is_open or any(
+            each.name == name and each.may(Right.READ) and all(map(each.covers, wanted))
+            for each in self._known
+        )
 
     async def lost(self, principal: Principal, right: Right) -> None:
         """Wait until it no longer has it."""

@@ -88,12 +88,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_listeners_per_token: int = 3
     heartbeat_ms: int = 15_000
     poll_ms: int = 1000
-    shutdown_grace_ms: int = 5000
     mcp_errors: str = "sep-3415"
     webhooks: str = "on"
     webhook_retry_ms: tuple[str, ...] = ("10000", "60000", "180000", "480000")
     webhook_timeout_ms: int = 5000
     max_subscriptions: int = 100
+    shutdown_grace_ms: int = 5000
 
     @property
     def webhook_rules(self) -> WebhookRules:

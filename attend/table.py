@@ -152,3 +152,11 @@ def _settle_value(name: str, value: Any, problems: list[str]) -> Any:
         like = "whole numbers, such as 1000,4000,16000" if ladder else "a whole number"
         problems.append(f"{name} is {value!r}, it must be {like}")
         return None
+
+
+def waits(texts: Sequence[str]) -> tuple[str, ...]:
+    """Durations in milliseconds, with commas between."""
+    found = tuple(each.strip() for each in texts[-1].split(","))
+    if not all(re.fullmatch(r"[1-9][0-9]{0,8}", each) for each in found):
+        raise ValueError(f"{texts[-1]!r} is not whole numbers of milliseconds with commas between")
+    return found

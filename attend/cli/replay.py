@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from attend.api.payload import payload
 from attend.cli.flags import read
 from attend.cli.screen import one_line, span
 from attend.cli.tries import REPLAY
 from attend.core.types import Route, Summary
 from attend.errors import ConfigError
+from attend.payload import payload
 from attend.replay.comparison import Comparison, compare
 from attend.replay.labels import WAKES, Score, labelled, load_labels, per_hour, score
 from attend.replay.picture import timeline

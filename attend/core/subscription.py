@@ -20,9 +20,11 @@ class WebhookRules(Struct, frozen=True, kw_only=True):
     `retry_ms` are the waits after each failed try; when they are used up the event is given up. An endpoint is
     suspended once more than `suspend_share` of its tries in `suspend_window_ms` failed, and there were
     `suspend_tries` of them. A replaced secret signs along for `rotation_ms`. A subscription without news is looked
-    at every `look_ms`. At most `pending` events wait for another try before later ones have to wait too. `local`
-    lets http://127.0.0.1 and https on private addresses be endpoints, which only tests should. `each` and `total`
-    are how many subscriptions a principal and everybody may have.
+    at every `look_ms`. At most `pending` events wait for another try before later ones have to wait too. A
+    subscription lives for `ttl_ms` where it asks for nothing else, and from `least_ttl_ms` to `most_ttl_ms` where it
+    does. An endpoint that was verified counts as that for `verified_ms`; a host is sent so many `verifications` a
+    minute by one process. `each` and `total` are how many subscriptions a principal and everybody may have. `local`
+    lets endpoints be on this machine, by plain http too: that is for tests. Nothing is `offered` where that is off.
     """
 
     retry_ms: tuple[int, ...] = (10_000, 60_000, 180_000, 480_000)
@@ -41,6 +43,7 @@ class WebhookRules(Struct, frozen=True, kw_only=True):
     each: int = 100
     total: int = 10_000
     local: bool = False
+    offered: bool = True
 
     @property
     def lease_ms(self) -> int:
@@ -126,6 +129,8 @@ class Subscription(Struct, frozen=True, kw_only=True):
     delivered_at: int | None = None
     failed_since: int | None = None
     last_error: Failure | None = None
+    ended: bool = False
+    """Whether its owner lost the right to it: the endpoint is still to be told."""
 
     @property
     def watermark(self) -> str:
@@ -257,7 +262,7 @@ def refreshed(
 
     A secret that differs replaces the one before, which signs along for a while.
     """
-    changed: dict[str, object] = {"owner": owner, "expires_at": expires_at}
+    changed: dict[str, object] = {"owner": owner, "expires_at": expires_at, "ended": False}
     if secret != subscription.secret:
         changed |= {
             "secret": secret,

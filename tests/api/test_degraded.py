@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attend.api.payload import Payload, payload
 from attend.api.schema import schema_of
 from attend.core.types import Reason, Route, Summary
+from attend.payload import Payload, payload
 
 
 def decision(*, degraded: bool) -> Summary:

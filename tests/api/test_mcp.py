@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from attend.api import ApiSettings
-from attend.api.faults import PROFILES
 from attend.core.types import Route
 from attend.store.base import Position, ScopeStore
+from attend.webhooks.profiles import PROFILES
 from tests.api.conftest import Serve
 from tests.api.rows import AT, decide, decide_many, sealed
 from tests.api.wire import EVENT, META, Wire, request_of, wire
@@ -181,13 +181,9 @@ async def test_arguments_are_held_to_their_schema(
 
 
 async def test_a_mode_that_is_not_offered_is_unsupported(client: Wire) -> None:
-    delivery = {"mode": "webhook", "url": "https://x.example/", "secret": "whsec_"}
+    delivery = {"mode": "push", "url": "https://x.example/", "secret": "whsec_"}
     error = await client.error("events/subscribe", {"name": EVENT, "delivery": delivery})
-    assert (error["code"], error["data"]) == (-32026, {"feature": "deliveryMode", "value": "webhook"})
-    gone = await client.error(
-        "events/unsubscribe", {"name": EVENT, "delivery": {"url": "https://x.example/"}}
-    )
-    assert (gone["code"], gone["data"]) == (-32023, {"kind": "subscription"})
+    assert (error["code"], error["data"]) == (-32026, {"feature": "deliveryMode", "value": "push"})
 
 
 async def test_the_older_error_numbers_can_be_asked_for(served: Serve) -> None:

@@ -54,6 +54,11 @@ SOME = {
     "max_in_flight_requests": "5",
     "heartbeat_ms": "7",
     "poll_ms": "8",
+    "mcp_errors": "openai",
+    "webhooks": "off",
+    "webhook_retry_ms": "1000,2000",
+    "webhook_timeout_ms": "900",
+    "max_subscriptions": "7",
     "shutdown_grace_ms": "0",
 }
 """A text other than the default for every setting that can stand beside the others."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from attend.core.types import Reason, Route, Summary
-from attend.feed import Filter
+from attend.reading import Filter
 
 EVENT = "attention.decision"
 """The event type's name."""

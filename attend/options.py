@@ -1,4 +1,4 @@
-"""The one list of settings: the command line, variables, configuration files and the README's table follow it."""
+"""The one list of settings: the command line, variables, configuration files and the table in the documents follow it."""
 
 from __future__ import annotations
 

@@ -89,6 +89,23 @@ def test_the_page_of_settings_lists_every_settle_key_with_its_default() -> None:
     assert dict(rows) == defaults
 
 
+def test_the_rules_that_tests_cite_are_on_their_page() -> None:
+    rules = re.findall(r"^(\d+)\. \*\*", read("docs/behaviour.md"), re.MULTILINE)
+    assert rules == [str(number) for number in range(1, len(rules) + 1)]
+    cited: set[str] = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        for numbers in re.findall(r"rules? ([\d, andto]+) of behaviour", path.read_text(encoding="utf-8")):
+            cited |= set(re.findall(r"\d+", numbers))
+    assert cited
+    assert cited <= set(rules)
+
+
+def test_the_house_has_every_room() -> None:
+    picture = read("CONTRIBUTING.md").split("```")[1]
+    packages = {path.parent.name for path in (ROOT / "attend").glob("*/__init__.py")} - {"lua"}
+    assert {name for name in packages if not re.search(rf"\b{name}\b", picture)} == set()
+
+
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     documents = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *documents):

@@ -6,6 +6,8 @@ import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from msgspec import structs
+
 from attend.api.answer import Receive, Refused, Scope, Send, answer, only, refuse
 from attend.api.auth import Principal, Right, access_of
 from attend.api.codes import RequestCode
@@ -55,6 +57,9 @@ class Explain:
             raise Refused(409, RequestCode.SCOPE_UNREADABLE, str(error)) from error
         if found is None or not principal.covers(found.scope):
             raise _unknown()
+        if principal.visible is not None and found.logged is not None:
+            # The number of its row counts the decisions of every scope.
+            found = structs.replace(found, logged=structs.replace(found.logged, n=None, id=None))
         return found
 
 

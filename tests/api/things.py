@@ -1,6 +1,6 @@
 """Every thing that a principal can ask of a server, each as a function of a client and the names to ask about.
 
-What is added to the API is added to `THINGS`: the table test then asks it as everybody, and compares.
+What is added to the API is added here: the table test then asks it as everybody, and compares.
 """
 
 from __future__ import annotations
@@ -31,11 +31,20 @@ Thing = Callable[[Wire, Names], Awaitable[object]]
 THINGS: dict[str, Thing] = {}
 """Each by its name. A thing returns what its asker can tell apart: statuses, bodies, frames."""
 
+ABOUT: set[str] = set()
+"""Those that are asked about each scope and its decision."""
+
 
 def thing(ask: Thing) -> Thing:
     """Add one, under its function's name."""
     THINGS[getattr(ask, "__name__", str(ask))] = ask
     return ask
+
+
+def about(ask: Thing) -> Thing:
+    """Add one that is asked about a scope or a decision."""
+    ABOUT.add(getattr(ask, "__name__", str(ask)))
+    return thing(ask)
 
 
 def seen(answer: httpx.Response) -> object:
@@ -48,24 +57,24 @@ def seen(answer: httpx.Response) -> object:
     return answer.status_code, headers, answer.text
 
 
-@thing
+@about
 async def scope(client: Wire, names: Names) -> object:
     return seen(await client.client.get(f"/v1/scopes/{quote(names.scope, safe='')}"))
 
 
-@thing
+@about
 async def explain(client: Wire, names: Names) -> object:
     return seen(await client.client.get(f"/v1/decisions/{quote(names.decision, safe='')}/explain"))
 
 
-@thing
+@about
 async def ingest(client: Wire, names: Names) -> object:
     line = f'{{"scope":"{names.scope}","id":"first","name":"n","text":"other than before"}}'
     lines = f'{line}\n{line}\n{{"scope":"{names.scope}","flush":true,"id":"f"}}\nbad'
     return seen(await client.ingest(lines.encode()))
 
 
-@thing
+@about
 async def ingest_stream(client: Wire, names: Names) -> object:
     async with open_lines(names.url, f"authorization: Bearer {names.token}") as stream:
         if stream.status == 200:
@@ -114,14 +123,13 @@ async def poll_one_by_one(client: Wire, names: Names) -> object:
     return await polled(client, names, {}, maxEvents=1)
 
 
-@thing
+@about
 async def poll_arguments(client: Wire, names: Names) -> object:
     return [
         await polled(client, names, arguments, maxEvents=2)
         for arguments in (
             {"scope": names.scope},
             {"scopePrefix": names.scope[:2]},
-            {"scopePrefix": ""},
             {"routes": ["note", "ask"]},
             {"minConfidence": 0.5},
             {"redact": True},
@@ -157,7 +165,7 @@ async def stream(client: Wire, names: Names) -> object:
         return found
 
 
-@thing
+@about
 async def subscribe(client: Wire, names: Names) -> object:
     delivery = {"mode": "webhook", "url": "https://192.0.2.1/hook", "secret": "whsec_" + "A" * 32}
     params = {"name": EVENT, "arguments": {"scope": names.scope}, "delivery": delivery}
@@ -170,7 +178,7 @@ async def called(client: Wire, name: str, **arguments: Any) -> object:
     return answer.status_code, answer.text
 
 
-@thing
+@about
 async def attend_wait(client: Wire, names: Names) -> object:
     return [
         await called(client, "attend_wait", cursor=names.cursor, waitSeconds=0.05, **arguments)
@@ -178,7 +186,7 @@ async def attend_wait(client: Wire, names: Names) -> object:
     ]
 
 
-@thing
+@about
 async def attend_window(client: Wire, names: Names) -> object:
     return [
         await called(client, "attend_window", decisionId=names.decision, **more)
@@ -186,12 +194,12 @@ async def attend_window(client: Wire, names: Names) -> object:
     ]
 
 
-@thing
+@about
 async def attend_ack(client: Wire, names: Names) -> object:
     return [await called(client, "attend_ack", decisionId=names.decision) for _ in range(2)]
 
 
-@thing
+@about
 async def attend_push(client: Wire, names: Names) -> object:
     event = {"name": "agent.said", "id": "first"}
     return [await called(client, "attend_push", scope=names.scope, events=[event]) for _ in range(2)]

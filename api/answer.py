@@ -49,7 +49,7 @@ class GoneError(Exception):
 
 async def answer(send: Send, status: int, body: object, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
     """Send a whole answer; `body` is anything msgspec can write."""
-    content = _encode(body)
+    content = _encode(body) + b"\n"  # Most are read in a terminal now and then.
     await send(
         {
             "type": "http.response.start",

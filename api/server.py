@@ -198,7 +198,9 @@ def _listen(host: str, port: int) -> sockets.socket:
         )
         return sockets.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {error.strerror or error}; give another --port, or 0 for a free one"
+        ) from error
 
 
 def _listen_unix(path: str) -> sockets.socket:
@@ -215,7 +217,9 @@ def _listen_unix(path: str) -> sockets.socket:
         return listener
     except OSError as error:
         listener.close()
-        raise ConfigError(f"cannot listen on {path}: {error.strerror or error}") from error
+        raise ConfigError(
+            f"cannot listen on {path}: {error.strerror or error}; give another --socket"
+        ) from error
 
 
 def _clear(path: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from attend.cli.place import Place, place_of
-from attend.cli.screen import complain, hush, one_line, safe, span
+from attend.cli.screen import complain, count, hush, one_line, safe, span
 from attend.clock import SystemClock
 from attend.configured import store_at
 from attend.core.letter import LetterOutcome
@@ -96,19 +96,19 @@ async def _letters(place: Place) -> AsyncGenerator[tuple[Letters, ScopeStore, Sy
 
 
 async def _list(letters: Letters, scope: str | None, now: int, *, as_json: bool) -> int:
-    count = 0
+    found = 0
     async for each in letters.all(scope):
-        count += 1
+        found += 1
         if as_json:
             _write(msgspec.json.encode(each).decode())
         else:
-            events = f"{each.event_count} event{'' if each.event_count == 1 else 's'}"
-            tries = f"{each.starts} start{'' if each.starts == 1 else 's'}"
+            events = count(each.event_count, "event")
+            tries = count(each.starts, "start")
             _write(
                 f"{each.id}  {one_line(each.scope)}  {each.stage}, {tries}, {events}, {span(max(0, now - each.at))} ago: "
                 f"{one_line(each.message)}"
             )
-    if not count and not as_json:
+    if not found and not as_json:
         _write("there are no dead letters")
     return 0
 
@@ -179,7 +179,7 @@ def _text(letter: DeadLetter) -> str:
         f"{letter.id}  {one_line(letter.scope)}",
         f"  given up by the {letter.stage} after {letter.starts}: {one_line(letter.message)}",
         f"  settled: {window.reason}; decided: {'not' if decision is None else decision.route}",
-        *([f"  {window.dropped} events of less weight were shed"] if window.dropped else []),
+        *([f"  {count(window.dropped, 'event')} of less weight shed"] if window.dropped else []),
         *(["  its window is no longer stored"] if not window.events else []),
     ]
     for event in window.events:

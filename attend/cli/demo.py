@@ -12,7 +12,7 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import httpx
 
@@ -56,7 +56,11 @@ async def _demo(out: TextIO) -> int:
                 errors.seek(0)
                 print(f"attend demo: the server did not start\n{errors.read()}", file=sys.stderr)
                 return 1
-            heard = await _Play(out, process, url).run()
+            try:
+                heard = await _Play(out, process, url).run()
+            except Exception as error:  # noqa: BLE001 - whatever it is, one line says more than a traceback
+                print(f"attend demo: {_plainly(error)}", file=sys.stderr)
+                return 1
     expected = [{"route": route, "events": events} for route, events in EXPECTED]
     if heard != expected:
         print(f"attend demo: the agent should have heard {expected}, and heard {heard}", file=sys.stderr)
@@ -67,6 +71,14 @@ async def _demo(out: TextIO) -> int:
         file=out,
     )
     return 0
+
+
+def _plainly(error: BaseException) -> str:
+    """What went wrong at the bottom of it: the client wraps that in groups of errors."""
+    bottom: Any = error
+    while isinstance(bottom, BaseExceptionGroup):
+        bottom = cast("Any", bottom).exceptions[0]
+    return f"it could not go on: {type(bottom).__name__}: {bottom}"
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from attend.cli.remote import client_of
-from attend.cli.screen import clock, complain, one_line, span
+from attend.cli.screen import clock, complain, count, one_line, span
 from attend.client import Client
 from attend.core.explain import Arriving, Delivery, Explanation, Judging, Start
 from attend.errors import AnswerError, UnreachableError
@@ -54,10 +54,10 @@ def told(found: Explanation) -> Iterator[str]:
     settled = found.settled
     yield f"{found.decision_id}  {found.route or 'no decision'}  {one_line(found.scope)}"
     yield f"  settled     {clock(settled.at)}, {settled.reason}: {one_line(settled.why)}"
-    said = [f"{len(found.events)} events, {settled.bytes} bytes"]
+    said = [f"{count(len(found.events), 'event')}, {count(settled.bytes, 'byte')}"]
     said += [f"{settled.dropped} shed before"] if settled.dropped else []
     said += ["a source lost some before"] if settled.gap else []
-    said += [f"held {settled.waits} times"] if settled.waits else []
+    said += [f"held {count(settled.waits, 'time')}"] if settled.waits else []
     yield f"  window      {', '.join(said)}"
     if len(found.events) > SHOWN:
         yield f"    ... {len(found.events) - SHOWN} before these"

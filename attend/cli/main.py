@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from attend.cli import log, parent, tool
 from attend.cli.flags import REMOTE
-from attend.errors import AttendError, ConfigError
-from attend.option import nearest
+from attend.errors import AttendError, ConfigError, StoreUnavailableError
+from attend.option import nearest, without_password
 from attend.options import OPTIONS
 from attend.settings import CONFIG, Settings, misspelt
 from attend.version import __version__
@@ -111,7 +111,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags = {name: values for name, values in given.items() if values is not None}
         settings = Settings.read(flags, os.environ, COMMANDS[command][1])
         parent.follow(os.environ, settings.shutdown_grace_ms / 1000 + 2)
-        return _run(command, settings)
+        try:
+            return _run(command, settings)
+        except StoreUnavailableError as error:
+            where = "" if settings.store is None else f"--store {without_password(settings.store)}: "
+            print(f"attend: {where}{error}", file=sys.stderr)
+            return 1
     except ConfigError as error:
         for problem in error.problems:
             print(f"attend: {problem}", file=sys.stderr)

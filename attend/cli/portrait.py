@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from attend.cli.screen import clock, one_line, span, until
+from attend.cli.screen import clock, count, one_line, span, until
 from attend.core.report import Report, Trying, WindowReport, Work
 from attend.core.types import letter_id
 from attend.core.why import Status
@@ -55,7 +55,7 @@ def _lines(found: Report, now: int) -> Iterator[tuple[str, str]]:
     if found.recent:
         yield "  verdicts of late", "bold"
         for verdict in reversed(found.recent):
-            about = f"{verdict.reason}, {_count(verdict.event_count, 'event')}  {verdict.window_id}"
+            about = f"{verdict.reason}, {count(verdict.event_count, 'event')}  {verdict.window_id}"
             yield f"    {clock(verdict.at)}  {verdict.route:<9}  {about}", ""
     if found.cursors:
         yield "  sources, and how far they are read", "bold"
@@ -68,7 +68,7 @@ def _open(found: Report, now: int) -> Iterator[tuple[str, str]]:
     if not window.event_count:
         yield "  open        nothing", "bold"
         return
-    said = [_count(window.event_count, "event"), _count(window.acts, "act"), f"{window.bytes} bytes"]
+    said = [count(window.event_count, "event"), count(window.acts, "act"), f"{window.bytes} bytes"]
     if window.dropped:
         said.append(f"{window.dropped} dropped")
     if window.gap:
@@ -90,14 +90,14 @@ def _lanes(found: Report, now: int) -> Iterator[tuple[str, str]]:
         yield f"  outbox      {outbox.count} of {outbox.limit}", "bold"
     for place, parcel in enumerate(outbox.decisions[:SHOWN]):
         work = _work(parcel.work, now) if place == 0 else "waits for the one before it"
-        yield f"    {parcel.decision_id}  {_count(parcel.event_count, 'event')}, {work}", ""
+        yield f"    {parcel.decision_id}  {count(parcel.event_count, 'event')}, {work}", ""
     if letters.count:
         kept = "" if letters.handler else ", kept until there is a handler (--dead-letter)"
         yield f"  dead        {letters.count} of {letters.limit}{kept}", "bold red"
     if letters.count:
         yield "    attend dead show|retry|drop ID sees to one, on the machine of the store", "dim"
     for letter in letters.letters[:SHOWN]:
-        what = f"{letter.stage} gave up after {_count(letter.starts, 'start')}"
+        what = f"{letter.stage} gave up after {count(letter.starts, 'start')}"
         yield (
             f"    {clock(letter.at)}  {letter_id(letter.window_id)}  {what}: {one_line(letter.message)[:200]}",
             "",
@@ -105,7 +105,7 @@ def _lanes(found: Report, now: int) -> Iterator[tuple[str, str]]:
 
 
 def _window(window: WindowReport) -> str:
-    said = [_count(window.event_count, "event"), f"settled {clock(window.settled_at)} ({window.reason})"]
+    said = [count(window.event_count, "event"), f"settled {clock(window.settled_at)} ({window.reason})"]
     if window.dropped:
         said.append(f"{window.dropped} dropped")
     if window.gap:
@@ -129,7 +129,3 @@ def _work(work: Work, now: int) -> str:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

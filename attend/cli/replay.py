@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from attend.cli.flags import read
-from attend.cli.screen import one_line, span
+from attend.cli.screen import count, one_line, rate, span
 from attend.cli.tries import REPLAY
 from attend.core.types import Route, Summary
 from attend.errors import ConfigError
@@ -96,7 +96,7 @@ def about(recording: Recording) -> Iterator[str]:
     """What a recording holds, in words."""
     length = span(recording.duration_ms)
     yield (
-        f"{recording.events} events in {count(recording.scopes, 'scope')}, "
+        f"{count(recording.events, 'event')} in {count(recording.scopes, 'scope')}, "
         f"{instant(recording.began_at)} to {instant(recording.ended_at)} UTC ({length})"
     )
     if recording.reordered:
@@ -129,7 +129,7 @@ def _setup(shown: Shown, recording: Recording, wakes: Collection[Route]) -> Iter
     played = shown.played
     routes = Counter(decision.route.value for decision in played.decisions)
     quiet = Counter(verdict.route.value for verdict in played.verdicts)
-    rate = per_hour(sum(each.route in wakes for each in played.decisions), recording.duration_ms)
+    often = per_hour(sum(each.route in wakes for each in played.decisions), recording.duration_ms)
     yield one_line(shown.name)
     settled = ", ".join(f"{number} {reason}" for reason, number in played.settled.items()) or "none settled"
     yield f"  windows    {sum(played.settled.values())} ({settled}), {count(played.dropped, 'event')} shed"
@@ -138,7 +138,7 @@ def _setup(shown: Shown, recording: Recording, wakes: Collection[Route]) -> Iter
     heard = ", ".join(f"{number} {route}" for route, number in routes.items()) or "nothing"
     unheard = "".join(f"; {number} {route}" for route, number in quiet.items())
     yield f"  heard      {len(played.decisions)} ({heard}){unheard}"
-    yield f"  wakes      {rate:.3g} an hour"
+    yield f"  wakes      {rate(often)} an hour"
     if played.replayed or played.letters:
         yield f"  judged     {played.asked} asked, {played.replayed} known already, {len(played.letters)} dead"
     for letter in played.letters[:3]:
@@ -151,7 +151,7 @@ def _setup(shown: Shown, recording: Recording, wakes: Collection[Route]) -> Iter
 
 def _score(found: Score) -> Iterator[str]:
     yield f"  recall     {share(found.recall)}: {found.heard} of {found.labels} labelled events woke someone"
-    yield f"  precision  {share(found.precision)}: {found.right} of {found.wakes} wakes were about one"
+    yield f"  precision  {share(found.precision)}: {found.right} of {count(found.wakes, 'wake')} were about one"
     if found.missed:
         rest = f" and {len(found.missed) - 8} more" if len(found.missed) > 8 else ""
         yield f"  missed     {one_line(', '.join(found.missed[:8]))}{rest}"
@@ -270,8 +270,3 @@ def instant(at: int) -> str:
 def share(value: float | None) -> str:
     """A share, or a dash where there is none."""
     return "-" if value is None else f"{value:.3f}"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 event`, `2 events`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

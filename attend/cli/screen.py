@@ -43,6 +43,16 @@ def complain(message: str) -> None:
     print(f"attend: {message}", file=sys.stderr, flush=True)
 
 
+def count(number: int, noun: str) -> str:
+    """`1 event`, `2 events`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def rate(number: float) -> str:
+    """How often, for people: `0.25`, `12.3`, `7200`."""
+    return f"{number:.3g}" if number < 1000 else f"{number:.0f}"
+
+
 def clock(at: int) -> str:
     """An instant as the time of day here, after the date where that is not today's."""
     then = datetime.fromtimestamp(at / 1000)

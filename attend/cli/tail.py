@@ -14,7 +14,7 @@ import msgspec
 
 from attend.cli.flags import TAIL, read
 from attend.cli.remote import client_of
-from attend.cli.screen import complain, console, one_line, safe, stamp
+from attend.cli.screen import complain, console, count, one_line, safe, stamp
 from attend.client import START, Client, Occurrence
 from attend.errors import AnswerError, ConfigError, UnreachableError
 
@@ -79,7 +79,7 @@ def _show(occurrence: Occurrence) -> None:
     """The route, the scope and what led to it on one line, then what the agent is told, indented."""
     out, data = console(), occurrence.data
     route = str(data.get("route", ""))
-    said = [str(data.get("reason", "")), _count(data.get("eventCount"), "event")]
+    said = [str(data.get("reason", "")), count(int(data.get("eventCount") or 0), "event")]
     if data.get("confidence") is not None:
         said.append(f"confidence {data['confidence']:.2f}")
     if data.get("dropped"):
@@ -102,7 +102,3 @@ def _show(occurrence: Occurrence) -> None:
     for line in safe(str(data.get("notice") or "")).split("\n"):
         out.print("    " + line)
     sys.stdout.flush()
-
-
-def _count(number: Any, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from attend.cli.lines import FileLine
-from attend.cli.screen import console, one_line
+from attend.cli.screen import console, count, one_line
 from attend.client import Conflict, IngestReply, Rejected
 
 EVERY = 5.0
@@ -85,19 +85,19 @@ class Tally:
         seconds = time.monotonic() - self._began
         parts = [
             f"{self.accepted} accepted",
-            _count(self.duplicates, "duplicate"),
+            count(self.duplicates, "duplicate"),
             f"{self.rejected} rejected",
         ]
         if self.conflicts:
             parts.append(f"{self.conflicts} with an id that was taken before for something else")
-        rate = f"{self.lines / seconds:.0f} lines/s" if seconds > 0 else ""
-        text = f"{_count(self.lines, 'line')} in {seconds:.1f} s ({rate}): {', '.join(parts)}"
+        rate = f"{count(round(self.lines / seconds), 'line')}/s" if seconds > 0 else ""
+        text = f"{count(self.lines, 'line')} in {seconds:.1f} s ({rate}): {', '.join(parts)}"
         if self.resent and self.duplicates:
             text += f"; {self.resent} were sent twice, so some duplicates are this push's own"
         return text
 
     def _now(self) -> str:
-        text = _count(self.lines, "line")
+        text = count(self.lines, "line")
         return f"{text}, {self.rejected} rejected" if self.rejected else text
 
     def _show(self, text: str) -> None:
@@ -119,7 +119,3 @@ class Tally:
 
 def _line(each: Rejected | Conflict) -> int:
     return each.line
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from attend.cli.flags import read
-from attend.cli.replay import about, asking_of, count, described, write
-from attend.cli.screen import complain
+from attend.cli.replay import about, asking_of, described, write
+from attend.cli.screen import complain, count, rate
 from attend.cli.tries import TUNE
 from attend.core.threshold import ACTING
 from attend.replay.chart import terminal_chart, threshold_chart
@@ -86,11 +86,11 @@ def _lines(
     at = next(one for one in found.candidates if one.threshold == found.threshold)
     # Rounded up: a threshold below the share would let that one act, too.
     shown = -(-round(found.threshold * 1e12) // 10**8) / 1e4
-    yield f"act_threshold {min(1.0, shown):g}: {count(at.acts, 'act')}, {at.acts_per_hour:.3g} an hour (budget {budget:g})"
+    yield f"act_threshold {min(1.0, shown):g}: {count(at.acts, 'act')}, {rate(at.acts_per_hour)} an hour (budget {budget:g})"
     if check is not None:
         acts = _acts(check)
-        rate = per_hour(acts, recording.duration_ms)
-        yield f"replayed with it: {count(acts, 'act')}, {rate:.3g} an hour"
+        often = per_hour(acts, recording.duration_ms)
+        yield f"replayed with it: {count(acts, 'act')}, {rate(often)} an hour"
 
 
 def _acts(played: Played) -> int:

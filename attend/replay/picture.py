@@ -119,7 +119,7 @@ def _band(
     )
     for decision in decisions:
         x, y = span.x(decision.decided_at), top + TOP + place.get(decision.scope, last) * ROW + ROW / 2
-        words = f"{decision.route} · {decision.reason} · {len(decision.event_ids)} events\n{decision.notice[:300]}"
+        words = f"{decision.route} · {decision.reason} · {len(decision.event_ids)} event{'' if len(decision.event_ids) == 1 else 's'}\n{decision.notice[:300]}"
         yield (
             f'<circle cx="{x}" cy="{y}" r="4" fill="{COLOURS[decision.route]}" fill-opacity="0.75">'
             f"<title>{clean(words)}</title></circle>"

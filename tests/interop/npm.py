@@ -40,13 +40,15 @@ def packages() -> Path:
 
 
 def _install(folder: Path) -> None:
-    npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    try:
-        ran = subprocess.run(
-            npm, cwd=folder, env=environment(), capture_output=True, text=True, timeout=100, check=False
-        )
-    except FileNotFoundError:
-        missing("npm is not installed")
+    ran = subprocess.run(
+        [*npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     if ran.returncode:
         missing(f"npm could not fetch the packages: {ran.stderr[-500:]}")
 
@@ -76,6 +78,18 @@ def node() -> str:
     if int(version.strip().removeprefix("v").partition(".")[0]) < LEAST:
         missing(f"Node is {version.strip()}, and these clients need {LEAST} or later")
     return found
+
+
+def npm() -> list[str]:
+    """The command: the one that came with Node, as a wheel's own script for it does not work."""
+    program = node()
+    beside = Path(program).resolve().parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
+    if beside.is_file():
+        return [program, str(beside)]
+    found = shutil.which("npm")
+    if found is None:
+        missing("npm is not installed")
+    return [found]
 
 
 def environment() -> dict[str, str]:

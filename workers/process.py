@@ -82,14 +82,17 @@ async def _started(app: Attend, stop: asyncio.Event) -> bool:
 
 async def _keep_arq(settings: Settings, app: Attend) -> None:
     """Run arq's loop, and enter it again with backoff when it ends: it does when Redis goes away."""
-    backoff = 0.1
+    backoff, said = 0.1, False
     while True:
         started = asyncio.get_running_loop().time()
         worker = Worker(**_quiet(arguments(settings, app)))
         try:
             await worker.async_run()
         except (RedisError, OSError, EOFError) as error:
-            logger.info("arq's loop ended: %s", error)
+            # It goes on trying once or more a second: the first time tells all there is to tell.
+            again = asyncio.get_running_loop().time() - started < 10 and said
+            logger.log(logging.DEBUG if again else logging.INFO, "arq's loop ended, trying again: %s", error)
+            said = True
         except Exception:
             logger.exception("arq's loop ended")
         finally:

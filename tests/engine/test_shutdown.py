@@ -75,6 +75,26 @@ async def test_a_call_that_ends_within_the_grace_counts(new_store: NewStore) -> 
     await app.close()
 
 
+async def test_a_judge_that_cannot_be_cancelled_does_not_hold_up_the_end(new_store: NewStore) -> None:
+    called, over = asyncio.Event(), asyncio.Event()
+
+    async def deaf(input: JudgeInput) -> Judgment:
+        called.set()
+        while not over.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await over.wait()
+        return await rule(input)
+
+    app = Attend(store=new_store(), kind={"u": "flush"}, judge=deaf, grace_ms=50)
+    run = asyncio.create_task(app.run())
+    await app.push("s", [{"name": "u"}])
+    await called.wait()
+    async with asyncio.timeout(30):
+        await stopped(run)
+        over.set()
+        await app.close()
+
+
 @pytest.fixture
 async def proxy(valkey: Server, anyio_backend: str) -> AsyncIterator[Proxy]:
     """A link to an empty server."""

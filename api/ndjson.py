@@ -130,8 +130,10 @@ def _read_line(number: int, raw: bytes) -> Line | Rejection:
         wire = _wire_of(raw)
         return Line(number, check_scope(wire.scope), _item(wire))
     except EventError as error:
-        scope = wire.scope if wire is not None and isinstance(wire.scope, str) else None
-        return Rejection(number, error.code, str(error), scope)
+        found: Any = None if wire is None else wire.scope
+        if error.code == LineCode.UNKNOWN_KEY:
+            found = _any(raw).get("scope")
+        return Rejection(number, error.code, str(error), found if isinstance(found, str) else None)
 
 
 def _wire_of(raw: bytes) -> _Wire:

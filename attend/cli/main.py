@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from attend.cli import log, parent, tool
 from attend.cli.flags import REMOTE
+from attend.cli.screen import complain
 from attend.errors import AttendError, ConfigError, StoreUnavailableError
 from attend.option import nearest, without_password
 from attend.options import OPTIONS
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log.configure()
     try:
         for line in misspelt(os.environ, {each.variable for each in REMOTE}):
-            log.say(line)
+            (log.warn if command in COMMANDS else complain)(line)
         if command == "demo":
             from attend.cli.demo import run_demo
 

@@ -239,6 +239,14 @@ def test_the_message_says_what_would_be_right(body: bytes, hint: str) -> None:
     assert hint in message(body)
 
 
+def test_a_line_with_an_unknown_key_is_listed_with_its_scope() -> None:
+    assert [each.scope for each in read(b'{"scope":"s","nam":"n"}\n{"nam":"n"}\n{"scope":1,"nam":1}')] == [
+        "s",
+        None,
+        None,
+    ]
+
+
 def test_the_longest_names_are_taken() -> None:
     assert taken(b'{"scope":"%s","id":"%s","name":"%s"}' % (b"s" * 512, b"i" * 512, b"n" * 256)) == [1]
 

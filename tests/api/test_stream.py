@@ -230,7 +230,7 @@ async def test_an_idle_stream_hears_that_it_lives_until_it_is_closed(served: Ser
         began = time.monotonic()
         end = await stream.error()
         assert end["error"] == "idle"
-        assert time.monotonic() - began >= 1.5
+        assert time.monotonic() - began > 1  # It was idle for some time before this began.
         assert len(stream.frames) > 4
         assert all(frame == {"credits": 0} for frame in stream.frames[1:-1])
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from attend import Attend
 from attend.api import Server
 from attend.core.types import Route
+from attend.principal import Right
 from attend.store.base import ScopeStore
 from attend.store.memory import MemoryStore
 from attend.store.redis import RedisStore
@@ -30,7 +31,11 @@ from tests.api.wire import Wire, wire
 
 pytestmark = pytest.mark.anyio
 
-PEOPLE = {"ops": (BOTH, "ops/"), "shop": (READ, "shop/", "ops/db"), "sender": (INGEST, "ops/")}
+PEOPLE: dict[str, tuple[frozenset[Right], tuple[str, ...]]] = {
+    "ops": (BOTH, ("ops/",)),
+    "shop": (READ, ("shop/", "ops/db")),
+    "sender": (INGEST, ("ops/",)),
+}
 HIDDEN = "secret/vault"
 SCOPES = ("ops/db", "shop/till", HIDDEN, "unknown/scope")
 
@@ -49,7 +54,7 @@ async def worlds(
 ) -> AsyncGenerator[tuple[World, World]]:
     """The one with nothing hidden, and the one with much."""
     people = People(tmp_path)
-    for name, (rights, *scopes) in PEOPLE.items():
+    for name, (rights, scopes) in PEOPLE.items():
         people.put(name, rights, *scopes)
     async with AsyncExitStack() as stack:
         made: list[World] = []
@@ -86,9 +91,19 @@ async def fill(world: World, *, hidden: bool) -> None:
             world.decisions[id] = f"{scope} {n}"
             await beside(2)
     await beside(700)
-    await world.app.push("ops/db", [{"id": "first", "name": "log.line", "text": "one"}])
-    if hidden:
-        await world.app.push(HIDDEN, [{"id": "first", "name": "log.line", "text": "one"}])
+    for scope in ("ops/db", *((HIDDEN,) if hidden else ()), "shop/till"):
+        for n, name in enumerate(("run.failed", "app.failing", "approval.requested", "log.line")):
+            data = {"run": "r", "app": "a", "approval": "p", "for": list(PEOPLE), "name": scope}
+            await world.app.push(scope, [{"id": f"first {n}", "name": name, "text": "one", "data": data}])
+            await world.app.push(scope, [{"id": "first", "name": "log.line", "text": "one"}])
+
+
+async def start_of(client: Wire) -> tuple[str, str]:
+    """A cursor of the log and one of the attention feed, from now; for who may not read, none that is any."""
+    page = await client.post("events/poll", {"name": "attention.decision", "cursor": None})
+    if page.status_code != 200:
+        return "x", "x"
+    return page.json()["result"]["cursor"], (await client.tool("list_attention"))["cursor"]
 
 
 def shown(world: World, found: object) -> str:
@@ -105,24 +120,23 @@ def shown(world: World, found: object) -> str:
 @pytest.mark.parametrize("who", PEOPLE)
 async def test_nobody_learns_of_what_is_outside_its_scopes(worlds: tuple[World, World], who: str) -> None:
     bare, full = worlds
-    cursors: list[str] = []
+    starts: list[tuple[str, str]] = []
     async with AsyncExitStack() as stack:
         clients: list[Wire] = [
             await stack.enter_async_context(wire(world.server.url(), token_of(who))) for world in worlds
         ]
         for client, world in zip(clients, worlds, strict=True):
-            page = await client.post("events/poll", {"name": "attention.decision", "cursor": None})
-            cursors.append(page.json()["result"]["cursor"] if page.status_code == 200 else "x")
+            starts.append(await start_of(client))
             await fill(world, hidden=world is full)
         vault = await decide(full.app.store, HIDDEN, notice="the vault is open")
         for ask in THINGS:
             for scope in SCOPES if ask in ABOUT else SCOPES[:1]:
                 answers: list[str] = []
-                for client, world, cursor in zip(clients, worlds, cursors, strict=True):
+                for client, world, (cursor, since) in zip(clients, worlds, starts, strict=True):
                     mine = next(
                         (id for id, label in world.decisions.items() if label.startswith(scope)), vault
                     )
-                    names = Names(scope, mine, cursor, world.server.url(), token_of(who))
+                    names = Names(who, scope, mine, cursor, since, world.server.url())
                     answers.append(shown(world, await THINGS[ask](client, names)))
                 assert answers[1] == answers[0], f"{who} asks {ask} about {scope}"
                 assert "vault is open" not in answers[1]

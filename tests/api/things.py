@@ -10,20 +10,22 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from tests.api.people import token_of
 from tests.api.wire import EVENT, Wire
 from tests.rig.lines_open import open_lines
 
 
 class Names(Struct, frozen=True):
-    """What to ask about: a scope and a decision, and the cursor that all of them come after."""
+    """What to ask about: a scope and a decision. All decisions come after `cursor`, all news after `since`."""
 
+    who: str
     scope: str
     decision: str
     cursor: str
+    since: str
     url: str
-    token: str
 
 
 Thing = Callable[[Wire, Names], Awaitable[object]]
@@ -76,7 +78,7 @@ async def ingest(client: Wire, names: Names) -> object:
 
 @about
 async def ingest_stream(client: Wire, names: Names) -> object:
-    async with open_lines(names.url, f"authorization: Bearer {names.token}") as stream:
+    async with open_lines(names.url, f"authorization: Bearer {token_of(names.who)}") as stream:
         if stream.status == 200:
             await stream.send(
                 f'{{"scope":"{names.scope}","id":"first","name":"n","text":"other"}}\n'.encode()
@@ -104,10 +106,11 @@ async def polled(client: Wire, names: Names, arguments: dict[str, Any], **more: 
     pages: list[object] = []
     cursor: str | None = names.cursor
     while True:
-        params = {"name": EVENT, "arguments": arguments, "cursor": cursor, **more}
+        params: dict[str, Any] = {"name": EVENT, "arguments": arguments, "cursor": cursor, **more}
         answer = await client.post("events/poll", params)
         pages.append((answer.status_code, answer.text))
-        result = answer.json().get("result", {}) if answer.status_code == 200 else {}
+        found: dict[str, Any] = answer.json() if answer.status_code == 200 else {}
+        result: dict[str, Any] = found.get("result", {})
         if not result.get("hasMore"):
             return pages
         cursor = result["cursor"]
@@ -207,8 +210,18 @@ async def attend_push(client: Wire, names: Names) -> object:
 
 @thing
 async def list_attention(client: Wire, names: Names) -> object:
-    first = await called(client, "list_attention")
-    return first, await called(client, "list_attention", since="garbage", waitSeconds=0)
+    return [
+        await called(client, "list_attention", **arguments)
+        for arguments in ({}, {"since": names.since}, {"since": "garbage"}, {"waitSeconds": 0.1})
+    ]
+
+
+@thing
+async def listen(client: Wire, names: Names) -> object:
+    if (await client.post("tools/list")).status_code != 200:
+        return None
+    async with client.listen(f"attend://workspace/default/attention/{names.who}") as frames:
+        return await frames.next()
 
 
 @thing
@@ -221,4 +234,4 @@ async def resources(client: Wire, names: Names) -> object:
 
 def at_cursor(names: Names, cursor: str) -> Names:
     """The same names with another cursor."""
-    return Names(names.scope, names.decision, cursor, names.url, names.token)
+    return structs.replace(names, cursor=cursor)

@@ -41,13 +41,12 @@ def front(path: Path) -> dict[str, str]:
 
 def flags() -> dict[str, set[str]]:
     """The flags of each command."""
-    actions: Any = vars(parser())["_actions"]
-    [commands] = [action.choices for action in actions if isinstance(action.choices, dict)]
-    found: dict[str, Any] = dict(commands)
-    return {
-        name: {flag for action in vars(command)["_actions"] for flag in action.option_strings}
-        for name, command in found.items()
+    actions: list[Any] = vars(parser())["_actions"]
+    found: dict[str, Any] = next(action.choices for action in actions if action.dest == "command")
+    commands: dict[str, dict[str, Any]] = {
+        name: vars(command)["_option_string_actions"] for name, command in found.items()
     }
+    return {name: set(options) for name, options in commands.items()}
 
 
 def blocks(language: str, path: Path) -> list[str]:

@@ -28,6 +28,7 @@ def main(url: str) -> None:
         application, lifespan="on", ws="none", log_config=None, access_log=False, server_header=False
     )
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as attend's own server does
     _Server(config).run([listener])
 
 

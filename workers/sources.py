@@ -8,15 +8,18 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 
-from attend.app import Attend
+from attend.app import Attend, NewEvents
 from attend.client.answer import Backoff
-from attend.errors import PermanentError, StoreError
+from attend.core.step import Taken
+from attend.errors import PermanentError, StoreError, UnreachableError
 from attend.mcp import HttpServer, McpServer, mcp_events_source, stdio_server
 from attend.settings import Settings
+from attend.source import Emit, Source
 from attend.source_setting import SourceSetting
 from attend.store.redis import RedisStore
 
@@ -42,6 +45,7 @@ class _Reading:
         self._app = app
         self._source = source
         self._holder = holder
+        self._held_until = 0.0
         self._name = hashlib.sha256(msgspec.json.encode(source.place)).hexdigest()[:32]
 
     async def run(self) -> None:
@@ -58,13 +62,14 @@ class _Reading:
             await asyncio.sleep(HOLD_MS / 3000)
 
     async def _holds(self) -> bool:
-        store = self._app.store
-        if not isinstance(store, RedisStore):
-            return True  # There is no other process.
+        store, asked = self._app.store, asyncio.get_running_loop().time()
         try:
-            return await store.hold(self._name, self._holder, HOLD_MS)
+            held = not isinstance(store, RedisStore) or await store.hold(self._name, self._holder, HOLD_MS)
         except StoreError:
             return True  # Nothing can be committed meanwhile, by anybody.
+        if held:
+            self._held_until = asked + HOLD_MS / 1000
+        return held
 
     async def _let_go(self) -> None:
         store = self._app.store
@@ -113,4 +118,24 @@ class _Reading:
             poll_ms=source.poll_ms,
             clock=self._app.clock,
         )
-        await self._app.attach(source.scope, events)
+        await self._app.attach(source.scope, _Fenced(events, lambda: self._held_until))
+
+
+class _Fenced:
+    """A source whose events are not taken once another worker may read it: that one's cursor is further on."""
+
+    def __init__(self, source: Source, held_until: Callable[[], float]) -> None:
+        self._source = source
+        self._held_until = held_until
+
+    @property
+    def key(self) -> str:
+        return self._source.key
+
+    async def run(self, cursor: str | None, emit: Emit) -> None:
+        async def fenced(events: NewEvents, cursor: str | None, *, gap: bool = False) -> Taken:
+            if asyncio.get_running_loop().time() >= self._held_until():
+                raise UnreachableError("this worker could not say for too long that it reads the source")
+            return await emit(events, cursor, gap=gap)
+
+        await self._source.run(cursor, fenced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.interop.conftest import Decided
-from tests.interop.npm import run
+from tests.interop.npm import HERE, run
 from tests.rig.service import Service
 
 TOOLS = {"attend_wait", "attend_window"}
@@ -32,3 +32,7 @@ def test_the_sdk_before_it_has_the_tools_and_is_told_of_no_events(
     assert said["error"] == -32601
     assert set(said["tools"]) >= TOOLS
     assert said["waited"] == made
+
+
+def test_the_lock_names_no_host() -> None:
+    assert "://" not in (HERE / "package-lock.json").read_text(encoding="utf-8")

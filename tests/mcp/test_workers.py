@@ -134,3 +134,30 @@ async def test_what_was_refused_is_tried_again(url: str) -> None:
         await until(lambda: server.open)
         story.tell(1)
         await has(app, "e1")
+
+
+async def test_a_worker_that_slept_too_long_commits_nothing_of_what_it_had(url: str) -> None:
+    story = Story()
+    async with EventsServer(stream=story.stream) as server:
+        source = SourceSetting(url=server.url, event=NAME, scope=SCOPE)
+        async with worker(url, source) as slept:
+            await until(lambda: server.open)
+            story.tell(1)
+            await has(slept, "e1")
+            hold, told = RedisStore.hold, asyncio.Event()
+
+            async def asleep(store: RedisStore, name: str, holder: str, ms: int) -> bool:
+                if store is slept.store:
+                    await told.wait()
+                return await hold(store, name, holder, ms)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(RedisStore, "hold", asleep)
+                async with worker(url, source) as awake:
+                    await until(lambda: server.open == 2)
+                    story.tell(2)
+                    await has(awake, "e1", "e2", "e3")
+                    told.set()
+                    await until(lambda: server.open == 1)
+                    story.tell(1)
+                    await has(awake, "e1", "e2", "e3", "e4")

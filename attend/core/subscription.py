@@ -33,7 +33,7 @@ class WebhookRules(Struct, frozen=True, kw_only=True):
     suspend_window_ms: int = 60 * MINUTE_MS
     suspend_tries: int = 100
     rotation_ms: int = 15 * MINUTE_MS
-    look_ms: int = 15_000
+    look_ms: int = 60_000
     pending: int = 32
     ttl_ms: int = 60 * MINUTE_MS
     least_ttl_ms: int = MINUTE_MS

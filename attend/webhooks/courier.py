@@ -100,9 +100,14 @@ class Courier:
         self._clock = clock
         self._rules = rules
         self._poster = poster
+        self.stopping = False
+        """Set for a shutdown: runs then end after the post they are at."""
 
     async def run(self, id: str, until: int) -> None:
-        """Post until there is no more to post now. Raises `StoreUnavailableError`; the claim ends by itself then."""
+        """Post until there is no more to post now, or the claim's time is up: others have their turn then.
+
+        Raises `StoreUnavailableError`; the claim ends by itself then.
+        """
         kept = await self._store.get(id)
         if kept is None:
             return
@@ -116,6 +121,8 @@ class Courier:
                 await self._end(held, "Forbidden", "What this subscription may see was withdrawn")
                 return
             if subscription.suspended_at is not None or subscription.held_until > now:
+                break
+            if self.stopping or now >= until:
                 break
             found = await self._next(held, now)
             if found is None and (held.idle or not may_read(held.subscription, self._rules)):

@@ -61,6 +61,7 @@ class Webhooks:
                 loops.create_task(self._watch())
                 loops.create_task(self._claim(courier))
         finally:
+            courier.stopping = True
             try:
                 await self._drain()
             finally:

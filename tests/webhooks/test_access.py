@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ import pytest
 from attend.principal import Principal, Right, block, hash_of
 from attend.store.base import ScopeStore
 from attend.store.memory import MemoryStore
-from tests.api.rows import decide
+from tests.api.rows import decide, decide_many
 from tests.api.wire import EVENT, wire
 from tests.webhooks.conftest import TOKEN, Deliver
-from tests.webhooks.receiver import OTHER_SECRET, Receiver, always, until
+from tests.webhooks.receiver import OTHER_SECRET, Post, Receiver, always, until
 from tests.webhooks.subscriber import Subscriber, params
 
 pytestmark = pytest.mark.anyio
@@ -215,3 +216,23 @@ async def test_a_subscription_outlives_who_took_it(delivering: Deliver, receiver
     wanted = await decide(store)
     async with delivering(store):
         await until(lambda: receiver.events == [wanted])
+
+
+async def test_who_shuts_down_hands_over_without_a_loss_or_a_second_post(
+    store: ScopeStore, delivering: Deliver, new_receiver: Callable[..., Receiver]
+) -> None:
+    def slow(post: Post) -> int:
+        time.sleep(0.05)
+        return 200
+
+    receiver = new_receiver(slow)
+    async with delivering(store) as subscriber:
+        cursor = (await subscriber.wire.poll(None))["cursor"]
+        wanted = await decide_many(store, 40)
+        await subscriber.subscribe(receiver.url, cursor=cursor)
+        await until(lambda: len(receiver.events) >= 5)
+    assert len(receiver.events) < 40
+    await store.open()
+    async with delivering(store):
+        await until(lambda: len(receiver.events) >= 40)
+    assert receiver.events == wanted

@@ -154,7 +154,7 @@ async def test_a_right_that_is_withdrawn_ends_what_is_open(served: Serve, people
             )
 
         async def poll() -> None:
-            params = {"name": EVENT, "arguments": {}, "cursor": cursor, "timeoutMs": 25_000}
+            params: dict[str, Any] = {"name": EVENT, "arguments": {}, "cursor": cursor, "timeoutMs": 25_000}
             ended["poll"] = (await client.post("events/poll", params)).text
 
         async with stays.stream() as others, client.stream() as frames:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from attend.core.account import Account, Arrival
 from attend.core.input import Input
+from attend.core.memory import Memory
 from attend.core.news import News
 from attend.core.rules import Rules
 from attend.core.state import FORMAT, ScopeState
@@ -39,8 +40,20 @@ class _Beside(Struct):
     account: Account | None = None
 
 
-_encoder = msgspec.msgpack.Encoder()
-_states = msgspec.msgpack.Decoder(ScopeState)
+def _write(value: object) -> object:
+    if isinstance(value, Memory):
+        return value.all()
+    raise NotImplementedError(f"{type(value).__name__} is not written")
+
+
+def _read(type: type, value: Any) -> object:
+    if type is Memory:
+        return Memory(msgspec.convert(value, dict[str, int]))
+    raise NotImplementedError(f"{type.__name__} is not read")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_write)
+_states = msgspec.msgpack.Decoder(ScopeState, dec_hook=_read)
 _formats = msgspec.msgpack.Decoder(_Format)
 _entries = msgspec.msgpack.Decoder(tuple[Entry, ...])
 _rules = msgspec.msgpack.Decoder(Rules)

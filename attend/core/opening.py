@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from zlib import crc32
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from attend.core.input import Pushed
 from attend.core.rules import Rules
 from attend.core.state import OpenWindow, ScopeState
 from attend.core.trace import EventsDropped, Trace
-from attend.core.types import ACTS, Event, Kind
+from attend.core.types import ACTS, Event, Kind, size_of
 
 OUTBOX = "outbox"
 DEAD_LETTERS = "dead letters"
@@ -35,7 +35,7 @@ def checksum(event: Event) -> int:
     `at` is left out: the server gives it anew where a producer sent none.
     """
     words = event.name if event.text is None else f"{event.name}\0{event.text}"
-    return crc32(event.data_json, crc32(words.encode()))
+    return crc32(words.encode() + event.data_json)  # One long text takes less time than two short ones.
 
 
 def read_cursor(state: ScopeState, pushed: Pushed) -> ScopeState:
@@ -49,7 +49,12 @@ def read_cursor(state: ScopeState, pushed: Pushed) -> ScopeState:
 
 
 def join(
-    state: ScopeState, events: list[Event], checksums: list[int], repeated: set[str], now: int, rules: Rules
+    state: ScopeState,
+    events: list[Event],
+    checksums: Mapping[str, int],
+    repeated: set[str],
+    now: int,
+    rules: Rules,
 ) -> tuple[ScopeState, list[Trace]]:
     """The state with new events in its open window and its memory, and what had to be shed for them.
 
@@ -57,26 +62,39 @@ def join(
     find them forgotten in favour of its own.
     """
     traces: list[Trace] = []
-    arrived = [
-        Event(event.id, event.name, event.kind, event.at, event.data_json, event.text, now)
-        for event in events
-    ]
+    arrived = [_accepted(event, now) for event in events]
     window = state.open
     first = 0
     if not window.acts:
         # Until an act comes, non-acts are shed to stay within the limits; then they are part of its window.
-        first = next((i for i, event in enumerate(arrived) if event.kind in ACTS), len(arrived))
+        first = len(arrived)
+        if not ACTS.isdisjoint([event.kind for event in arrived]):
+            first = next(i for i, event in enumerate(arrived) if event.kind in ACTS)
         if first:
-            window = _shed(state, _add(window, arrived[:first], now), rules, traces)
+            some = arrived if first == len(arrived) else arrived[:first]
+            window = _shed(state, _add(window, some, now), rules, traces)
         if first < len(arrived):
             window = _drop_aged(state.scope, window, now - rules.max_window_ms, traces)
     if first < len(arrived):
         window = _shed(state, _add(window, arrived[first:], now), rules, traces)
-    seen = state.seen.copy()  # dict() would insert them one by one where some were deleted before.
-    for event, check in zip(arrived, checksums, strict=True):
-        seen[event.id] = check
-    state = replace(state, open=window)
-    return replace(state, seen=_remembered(state, seen, repeated, rules.seen_count)), traces
+    seen = state.seen.with_more(
+        checksums, rules.seen_count, lambda oldest: _live_ids(state, window, oldest) | repeated
+    )
+    return replace(state, open=window, seen=seen, now=now), traces
+
+
+def _accepted(event: Event, now: int) -> Event:
+    """The event as accepted now.
+
+    One that was not accepted before is no part of any state yet: it is completed in place, once, since a copy of
+    each would cost more than all else that is done with it here. One that was, in a step that did not come to be
+    committed or that is tried again, is copied where the instant is another.
+    """
+    if not event.accepted_at:
+        force_setattr(event, "accepted_at", now)
+    elif event.accepted_at != now:
+        return Event(event.id, event.name, event.kind, event.at, event.data_json, event.text, now)
+    return event
 
 
 def without_oldest(events: tuple[Event, ...], count: int) -> tuple[Event, ...]:
@@ -84,28 +102,33 @@ def without_oldest(events: tuple[Event, ...], count: int) -> tuple[Event, ...]:
     return _split(events, count)[0]
 
 
-def _split(events: tuple[Event, ...], count: int) -> tuple[tuple[Event, ...], list[Event]]:
+def _split(events: tuple[Event, ...], count: int) -> tuple[tuple[Event, ...], Sequence[Event]]:
     """The events without the oldest `count` non-acts, and those."""
+    head = events[:count]
+    if ACTS.isdisjoint([event.kind for event in head]):
+        return events[count:], head
     acts: list[Event] = []
     dropped: list[Event] = []
     for event in events:
         if len(dropped) == count:
             break
         (acts if event.kind in ACTS else dropped).append(event)
-    rest = events[len(acts) + len(dropped) :]
-    return (*acts, *rest) if acts else rest, dropped
+    return (*acts, *events[len(acts) + len(dropped) :]), dropped
 
 
 def _add(window: OpenWindow, events: list[Event], now: int) -> OpenWindow:
-    kinds = {event.kind for event in events}
-    acts = 0 if kinds.isdisjoint(ACTS) else sum(event.kind in ACTS for event in events)
+    kinds = [event.kind for event in events]
+    size = window.size + size_of(events)
+    if ACTS.isdisjoint(kinds):
+        return replace(window, events=window.events + tuple(events), size=size)
+    acts = sum([kind in ACTS for kind in kinds])
     return OpenWindow(
         events=window.events + tuple(events),
-        size=window.size + sum(event.size for event in events),
+        size=size,
         acts=window.acts + acts,
         dropped=window.dropped,
         gap=window.gap,
-        first_act_at=now if window.first_act_at is None and acts else window.first_act_at,
+        first_act_at=now if window.first_act_at is None else window.first_act_at,
         flush_at=now if window.flush_at is None and Kind.FLUSH in kinds else window.flush_at,
         closing_at=now if Kind.CLOSING in kinds else window.closing_at,
         continuous_at=now if Kind.CONTINUOUS in kinds else window.continuous_at,
@@ -140,29 +163,16 @@ def _drop(scope: str, window: OpenWindow, count: int, why: str, traces: list[Tra
         return window
     traces.append(EventsDropped(scope, count, why))
     kept, dropped = _split(window.events, count)
-    size = window.size - sum(event.size for event in dropped)
+    size = window.size - size_of(dropped)
     return replace(window, events=kept, size=size, dropped=window.dropped + len(dropped))
 
 
-def _remembered(state: ScopeState, seen: dict[str, int], repeated: set[str], count: int) -> dict[str, int]:
-    """`seen` cut to its last `count` ids, the older ones that the scope still holds, and the repeated."""
-    excess = len(seen) - count
-    if excess <= 0:
-        return seen
-    oldest = list(islice(seen, excess))
-    kept = _live_ids(state, oldest) | repeated
-    for event_id in oldest:
-        if event_id not in kept:
-            del seen[event_id]
-    return seen
-
-
-def _live_ids(state: ScopeState, oldest: list[str]) -> set[str]:
-    """Which ids the scope still holds, where some are among these, the oldest of its memory."""
+def _live_ids(state: ScopeState, window: OpenWindow, oldest: list[str]) -> set[str]:
+    """Which ids the scope still holds, with this open window, where some are among these, the oldest of its memory."""
     live: set[str] = set()
     # Open events stand in the order they were remembered: where their first is not among these, none is.
-    if state.open.events and state.open.events[0].id in oldest:
-        live.update(event.id for event in state.open.events)
+    if window.events and window.events[0].id in oldest:
+        live.update(event.id for event in window.events)
     if state.held is not None:
         live.update(state.held.window.event_ids)
     if state.slot is not None:

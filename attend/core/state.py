@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from attend.core.attempt import Attempt, Past
+from attend.core.memory import Memory
 from attend.core.types import Event, Reason, Recent, Stage, Window
 
 FORMAT = 1
@@ -89,10 +90,9 @@ class Again(Struct, frozen=True, gc=False, array_like=True):
 class ScopeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Everything attend knows of one scope.
 
-    `now` is the latest instant applied, `token` the last one given, `seen` maps remembered event ids (oldest
-    first) to a checksum of their content, `settled` the last flush and end requests to their outcome, `cursors`
-    each source's key to how far it was read, `again` dead windows on their way back to the judge. `generation`
-    and `digest` name the rules it is stepped with.
+    `now` is the latest instant applied, `token` the last one given, `seen` the event ids it remembers, `settled` the
+    last flush and end requests to their outcome, `cursors` each source's key to how far it was read, `again` dead
+    windows on their way back to the judge. `generation` and `digest` name the rules it is stepped with.
     """
 
     scope: str
@@ -108,7 +108,7 @@ class ScopeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
     outbox: tuple[Parcel, ...] = ()
     dead: tuple[Dead, ...] = ()
     recent: tuple[Recent, ...] = ()
-    seen: dict[str, int] = {}
+    seen: Memory = Memory()
     settled: dict[str, bool] = {}
     cursors: dict[str, str] = {}
     again: tuple[Again, ...] = ()

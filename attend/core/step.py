@@ -30,7 +30,7 @@ from attend.core.news import read_news
 from attend.core.opening import checksum, full_lane, join, read_cursor
 from attend.core.rules import Rules
 from attend.core.settling import deadlines, reason_now, settle, start_judge
-from attend.core.signals import signal_of
+from attend.core.signals import DEFAULT_SIGNALS, signal_of
 from attend.core.state import Forced, ScopeState
 from attend.core.trace import StaleRefused
 from attend.core.types import Event, Lane, Reason
@@ -113,7 +113,10 @@ def step(state: ScopeState, input: Input, now: int, rules: Rules) -> Step:
 
 def _push(state: ScopeState, pushed: Pushed, now: int, rules: Rules) -> tuple[Moved, Taken]:
     seen, full = state.seen, full_lane(state, rules)
-    fresh: dict[str, int] = {}
+    fresh = {event.id: checksum(event) for event in pushed.events}
+    if full is None and len(fresh) == len(pushed.events) and seen.has_none_of(fresh):
+        return _take(state, pushed, list(pushed.events), fresh, Taken(len(fresh)), now, rules)
+    fresh.clear()
     events: list[Event] = []
     duplicates: list[int] = []
     conflicts: list[int] = []
@@ -136,16 +139,31 @@ def _push(state: ScopeState, pushed: Pushed, now: int, rules: Rules) -> tuple[Mo
     if refused:
         # The source goes on from its old cursor once the lane has drained.
         return (state, ()), taken
+    return _take(state, pushed, events, fresh, taken, now, rules)
+
+
+def _take(
+    state: ScopeState,
+    pushed: Pushed,
+    events: list[Event],
+    fresh: dict[str, int],
+    taken: Taken,
+    now: int,
+    rules: Rules,
+) -> tuple[Moved, Taken]:
+    """The push's new events join, whose checksums by id are `fresh`."""
     after = read_cursor(state, pushed)
     if not events:
         return (after, ()), taken
-    repeated = {pushed.events[position].id for position in duplicates}
-    after, traces = join(after, events, list(fresh.values()), repeated, now, rules)
+    repeated = {pushed.events[position].id for position in taken.duplicates}
+    after, traces = join(after, events, fresh, repeated, now, rules)
     return (after, (*traces, *_news(state.scope, events, now, rules))), taken
 
 
 def _news(scope: str, events: list[Event], now: int, rules: Rules) -> list[Announce]:
     found: list[Announce] = []
+    if not rules.signals and DEFAULT_SIGNALS.keys().isdisjoint([event.name for event in events]):
+        return found
     for event in events:
         signal = signal_of(event.name, rules.signals)
         if signal is not None and (news := read_news(scope, event, signal, now)) is not None:

@@ -7,6 +7,7 @@ value.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -104,10 +105,19 @@ class Event(Struct, frozen=True, gc=False, array_like=True):
     @property
     def size(self) -> int:
         """The bytes this event is reckoned at in a window's size: its content and what surrounds it."""
-        text = self.text or ""
-        # Asked for three times in an event's life, and most text is ASCII.
-        words = len(text) if text.isascii() else len(text.encode())
-        return 64 + len(self.id) + len(self.name) + len(self.data_json) + words
+        return size_of((self,))
+
+
+def size_of(events: Iterable[Event]) -> int:
+    """The bytes that events are reckoned at together."""
+    size = 0
+    for event in events:
+        text = event.text
+        size += 64 + len(event.id) + len(event.name) + len(event.data_json)
+        if text:
+            # Asked for twice in an event's life, and most text is ASCII.
+            size += len(text) if text.isascii() else len(text.encode())
+    return size
 
 
 class Window(Struct, frozen=True, gc=False):

@@ -109,7 +109,13 @@ class Subscribing:
                 else:
                     made = refreshed(found, owner, secret, self._expiry(request, now), now, self._rules)
                     truncated, fresh = made.lost is not None, False
-                if await self._put(made, kept, now, due=fresh or (found or made).suspended_at is not None):
+                due = fresh or (found or made).suspended_at is not None
+                version = await self._put(made, kept, now, due=due)
+                if version:
+                    if not access.holds(Right.READ):
+                        # Withdrawn meanwhile: whoever ends subscriptions then may have looked before it was there.
+                        await self._store.drop(id, version, owner.name)
+                        raise self._faults.forbidden()
                     access.note("subscribe" if fresh else "refresh", subscription=id)
                     return self._answer(made, truncated, status=not fresh)
         except StoreUnavailableError as error:
@@ -185,7 +191,8 @@ class Subscribing:
         asked = self._rules.ttl_ms if request.ttl_ms is UNSET else request.ttl_ms
         return now + granted(asked, self._rules)
 
-    async def _put(self, made: Subscription, kept: Kept | None, now: int, *, due: bool) -> bool:
+    async def _put(self, made: Subscription, kept: Kept | None, now: int, *, due: bool) -> str:
+        """Keep it; its version, or nothing where somebody else changed it."""
         change = Change(
             id=made.id,
             expected="" if kept is None else kept.version,
@@ -201,7 +208,7 @@ class Subscribing:
         if outcome in (Outcome.EACH, Outcome.TOTAL):
             most = self._rules.each if outcome is Outcome.EACH else self._rules.total
             raise self._faults.exhausted("subscriptions", most)
-        return outcome is Outcome.OK
+        return change.version if outcome is Outcome.OK else ""
 
     def _answer(self, made: Subscription, truncated: bool, *, status: bool) -> dict[str, Any]:
         answer: dict[str, Any] = {

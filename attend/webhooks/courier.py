@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import secrets
 from collections import deque
@@ -40,6 +41,8 @@ AHEAD = 50
 
 PATIENCE_MS = 120_000
 """How long the outcome of a try is held while the store is away."""
+
+logger = logging.getLogger("attend")
 
 _records = msgspec.msgpack.Decoder(Subscription)
 
@@ -189,6 +192,8 @@ class Courier:
             return False
         if failure is None and held.subscription.lost is not None:
             return await self._tell(held)
+        if held.subscription.suspended_at is not None:
+            logger.warning("subscription %s is suspended: its endpoint fails (%s)", subscription.id, failure)
         return True
 
     async def _tell(self, held: _Held) -> bool:
@@ -205,6 +210,7 @@ class Courier:
         number = PROFILES[subscription.profile][code]
         body = control_body("terminated", error={"code": number, "message": message})
         await self._post(subscription, control_id("terminated"), body)
+        logger.info("subscription %s ends: %s", subscription.id, message)
         # Where it was refreshed meanwhile it stays, and is looked at again once the claim ends.
         await self._store.drop(subscription.id, held.version, subscription.owner.name)
 

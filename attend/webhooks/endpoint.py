@@ -7,9 +7,11 @@ made to the very address that was looked at, under the original name; redirects 
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import httpx
@@ -22,6 +24,9 @@ from attend.retry_after import retry_after_ms
 MAX_URL = 2048
 ANSWER_BYTES = 64 * 1024
 """How much of an answer is read."""
+
+_lookups = ThreadPoolExecutor(64, "attend-lookup")
+"""Threads of their own, since nobody can end a lookup that hangs: others in this process must not wait for it."""
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -146,8 +151,8 @@ class Poster:
             )
 
     async def _address(self, host: str, port: int) -> str:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        look_up = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(_lookups, look_up)
         addresses = [str(each[4][0]) for each in found]
         wrong = [each for each in addresses if not self._may(each)]
         if wrong or not addresses:

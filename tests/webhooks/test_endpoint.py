@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -99,13 +98,13 @@ def test_only_public_addresses_are_posted_to(address: str, good: bool) -> None:
 def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """Have every name lead to these addresses."""
 
-    async def found(self: Any, host: str, port: int, **more: Any) -> list[Any]:
+    def found(host: str, port: int, **more: Any) -> list[Any]:
         return [
             (socket.AF_INET6 if ":" in each else socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port))
             for each in addresses
         ]
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", found)
 
 
 @pytest.mark.anyio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import socket
 import ssl
@@ -53,10 +52,10 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver) 
     )
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
 
-    async def found(self: Any, host: str, port: int, **more: Any) -> list[Any]:
+    def found(host: str, port: int, **more: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", found)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return Secure(receiver, context)

@@ -60,7 +60,7 @@ def test_a_marketplace_has_the_plugin_and_the_plugin_has_the_skill() -> None:
     manifest = loaded(PLUGIN / ".claude-plugin" / "plugin.json")
     assert (manifest["name"], manifest["version"]) == (plugin["name"], __version__)
     assert (PLUGIN / "skills").resolve() == ROOT / "skills"
-    servers = loaded(PLUGIN / ".mcp.json")["mcpServers"]
+    servers = manifest["mcpServers"]
     assert [channel["server"] for channel in manifest["channels"]] == ["attend-channel"]
     channel = servers["attend-channel"]
     assert channel["command"] == "attend"

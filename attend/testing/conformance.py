@@ -9,13 +9,14 @@ case opens and closes it.
 
 from __future__ import annotations
 
-from attend.testing import commits, dues, feeds, letters, logs, records, windows
+from attend.testing import commits, dues, feeds, letters, logs, records, subscribers, windows
 from attend.testing.suite import Case, MakeStore, joined
 
 
 def scope_store_conformance(make: MakeStore) -> list[Case]:
-    """What a `ScopeStore` guarantees of commits, loads, dues, claims, sleeping, windows, dead letters, news and records."""
-    return joined((commits.suite, dues.suite, windows.suite, letters.suite, feeds.suite, records.suite), make)
+    """What a `ScopeStore` guarantees of commits, dues, claims, sleeping, windows, letters, news, records, subscriptions."""
+    about_scopes = (commits.suite, dues.suite, windows.suite, letters.suite)
+    return joined((*about_scopes, feeds.suite, records.suite, subscribers.suite), make)
 
 
 def decision_log_conformance(make: MakeStore) -> list[Case]:

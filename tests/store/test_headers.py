@@ -54,7 +54,7 @@ def test_every_key_has_a_type_and_its_literal_shape(name: str) -> None:
     lines = [line for line in section[0].splitlines() if line.strip() and "for each" not in line]
     for line in lines:
         assert re.match(
-            r"\s+(KEYS\[\d+\]\s+)?\w+\s+(hash|list|zset|stream)\s+attend:\{<prefix>\}:\S+", line
+            r"\s+(KEYS\[\d+\]\s+)?\w+\s+(hash|list|set|zset|stream)\s+attend:\{<prefix>\}:\S+", line
         ), line
 
 

@@ -1,36 +1,15 @@
-"""What a store keeps of subscriptions, in memory and on a real server."""
+"""The conformance suite, about webhook subscriptions."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
-import pytest
-import redis.asyncio
-
 from attend.store.base import ScopeStore
-from attend.store.memory import MemoryStore
-from attend.store.redis import RedisStore
 from attend.store.subscriptions import Change, Outcome, Subscriptions
-from tests import servers
+from attend.testing.making import AT
+from attend.testing.suite import Suite
 
-pytestmark = pytest.mark.anyio
-AT = 1_760_570_000_000
-
-
-@pytest.fixture(params=["memory", "valkey", "redis_server"])
-async def kept(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncGenerator[Subscriptions]:
-    """The subscriptions of an empty store of each kind."""
-    made: ScopeStore = MemoryStore()
-    if request.param != "memory":
-        server: servers.Server = request.getfixturevalue(request.param)
-        client: Any = redis.asyncio.Redis(unix_socket_path=server.path)
-        async with client:
-            await client.flushall()
-        made = RedisStore(server.url)
-    await made.open()
-    yield made.subscriptions
-    await made.close()
+suite = Suite()
 
 
 def change(id: str = "a", expected: str = "", version: str = "v1", **more: Any) -> Change:
@@ -44,7 +23,9 @@ async def put(kept: Subscriptions, change: Change) -> Outcome:
     return await kept.put(change, 2, 3)
 
 
-async def test_a_change_applies_to_the_version_it_was_made_from_alone(kept: Subscriptions) -> None:
+@suite.case
+async def a_change_applies_to_the_version_it_was_made_from_alone(store: ScopeStore) -> None:
+    kept = store.subscriptions
     assert await kept.get("a") is None
     assert await put(kept, change(expected="v0")) is Outcome.CONFLICT
     assert await put(kept, change()) is Outcome.OK
@@ -60,7 +41,9 @@ async def test_a_change_applies_to_the_version_it_was_made_from_alone(kept: Subs
     assert not await kept.drop("a", "v2", "ann")
 
 
-async def test_there_are_no_more_than_there_may_be(kept: Subscriptions) -> None:
+@suite.case
+async def there_are_no_more_than_there_may_be(store: ScopeStore) -> None:
+    kept = store.subscriptions
     assert [await put(kept, change(id)) for id in ("a", "b", "c")] == [Outcome.OK, Outcome.OK, Outcome.EACH]
     assert await put(kept, change("c", owner="bob")) is Outcome.OK
     assert await put(kept, change("d", owner="bob")) is Outcome.TOTAL
@@ -69,7 +52,9 @@ async def test_there_are_no_more_than_there_may_be(kept: Subscriptions) -> None:
     assert await put(kept, change("d")) is Outcome.OK
 
 
-async def test_no_claim_is_given_twice(kept: Subscriptions) -> None:
+@suite.case
+async def no_claim_is_given_twice(store: ScopeStore) -> None:
+    kept = store.subscriptions
     await put(kept, change("a", due_at=AT))
     await put(kept, change("b", due_at=AT + 5))
     first = await kept.claim(AT, 9, AT + 100)
@@ -82,7 +67,9 @@ async def test_no_claim_is_given_twice(kept: Subscriptions) -> None:
     assert (await kept.claim(AT + 999, 9, AT + 2000)).ids == ("a",)
 
 
-async def test_news_makes_the_idle_due_and_the_others_once_they_would_be_idle(kept: Subscriptions) -> None:
+@suite.case
+async def news_makes_the_idle_due_and_the_others_once_they_would_be_idle(store: ScopeStore) -> None:
+    kept = store.subscriptions
     await put(kept, change("a", due_at=AT + 500, idle=True))
     await put(kept, change("b", due_at=AT + 500))
     await kept.rouse(["a", "b", "nowhere"], AT + 1)
@@ -97,7 +84,9 @@ async def test_news_makes_the_idle_due_and_the_others_once_they_would_be_idle(ke
     assert set((await kept.claim(AT + 500, 9, AT + 900)).ids) == {"a", "b"}
 
 
-async def test_what_all_of_them_want_is_told_where_it_changed(kept: Subscriptions) -> None:
+@suite.case
+async def what_all_of_them_want_is_told_where_it_changed(store: ScopeStore) -> None:
+    kept = store.subscriptions
     assert await kept.wants(0) is None
     await put(kept, change("a", wants=b"x"))
     found = await kept.wants(0)
@@ -111,7 +100,9 @@ async def test_what_all_of_them_want_is_told_where_it_changed(kept: Subscription
     assert found.wants == {}
 
 
-async def test_what_was_verified_counts_for_a_while(kept: Subscriptions) -> None:
+@suite.case
+async def what_was_verified_counts_for_a_while(store: ScopeStore) -> None:
+    kept = store.subscriptions
     assert not await kept.verified("x", AT)
     await kept.verify("x", AT, 60_000)
     assert await kept.verified("x", AT + 1)

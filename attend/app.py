@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from attend.call import Calls, Capture, Context, Isolation
 from attend.clock import Clock, SystemClock
-from attend.configured import dead_letter_of, references, rules_of, sink_of, store_at
+from attend.configured import checked_judge, dead_letter_of, references, rules_of, sink_of, store_at
 from attend.core.event import NewEvent, check_id, check_scope
 from attend.core.input import Ended, Flushed, Pushed
 from attend.core.kinds import Kinds
@@ -83,6 +83,7 @@ class Attend:
         self._kind = kind if callable(kind) else None
         self._kinds = Kinds(None if callable(kind) else kind, default_kind)
         found_sink, handler = sink_of(sink), dead_letter_of(dead_letter)
+        checked_judge(judge)
         self.rules = rules_of(
             settle,
             judge=judge,

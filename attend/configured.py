@@ -45,6 +45,8 @@ def sink_of(sink: Sink | Callable[[Decision], Awaitable[object] | object] | str 
         return None
     if sink == "log":
         return LogSink()
+    if callable(sink) or hasattr(sink, "deliver"):
+        fit("sink", _called(sink), sink, awaited=False)
     if hasattr(sink, "deliver"):
         return cast("Sink", sink)
     if callable(sink):
@@ -62,6 +64,7 @@ def dead_letter_of(
         return log_dead_letter
     if not callable(handler):
         raise ConfigError(f'dead_letter is {handler!r}, it must be a function or "log"')
+    fit("dead_letter", _called(handler), handler, awaited=False)
 
     async def handle(letter: DeadLetter, /) -> None:
         outcome = handler(letter)
@@ -156,7 +159,7 @@ def references(settings: Settings, environ: Mapping[str, str], *, asks: bool = T
             continue
         try:
             place = f"--{what.replace('_', '-')}"
-            found[what] = _fit(place, reference, named(place, reference), awaited=False)
+            found[what] = fit(place, reference, named(place, reference), awaited=False)
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -182,7 +185,7 @@ def _judge(name: str, settings: Settings, environ: Mapping[str, str], asks: bool
     if name == "rule":
         return rule
     if name not in HOSTED:
-        return cast("Judge", _fit("--judge", name, named("--judge", name), awaited=True))
+        return cast("Judge", fit("--judge", name, named("--judge", name), awaited=True))
     # It takes an HTTP client along, which whoever asks no server does without.
     from attend.judges.named import hosted_judge
 
@@ -221,7 +224,7 @@ def named(place: str, reference: str) -> Any:
     return found
 
 
-def _fit(place: str, reference: str, found: Any, *, awaited: bool) -> Any:
+def fit(place: str, reference: str, found: Any, *, awaited: bool) -> Any:
     """What was found, unless it is plain that it would fail each time it is called. Raises `ConfigError`."""
     if inspect.isclass(found):
         raise ConfigError(f"{place}: {reference} is a class; name an object that was made from it")
@@ -241,6 +244,17 @@ def _fit(place: str, reference: str, found: Any, *, awaited: bool) -> Any:
     if awaited and sure and not inspect.iscoroutinefunction(whole) and not re.search("Await|Corout", says):
         raise ConfigError(f"{place}: {found_name} is a plain function, it must be an async def")
     return found
+
+
+def _called(found: object) -> str:
+    return str(getattr(found, "__qualname__", type(found).__name__))
+
+
+def checked_judge(judge: Judge) -> Judge:
+    """The judge. Raises `ConfigError` where it is plain that it would fail each time it is asked."""
+    if not callable(judge):
+        raise ConfigError(f"judge is {judge!r}, it must be an async function")
+    return cast("Judge", fit("judge", _called(judge), judge, awaited=True))
 
 
 def store_at(url: str, prefix: str) -> ScopeStore:

@@ -11,7 +11,7 @@ import pytest
 from attend.app import Attend
 from attend.core.event import NewEvent
 from attend.core.rules import Rules
-from attend.core.types import Decision, Kind, Reason
+from attend.core.types import Decision, Judgment, Kind, Reason
 from attend.errors import (
     AlreadyAttachedError,
     ConfigError,
@@ -96,6 +96,18 @@ async def test_kinds_come_from_names_and_globs() -> None:
     assert app.kind_of(NewEvent("A.c")) is Kind.CONTEXT
 
 
+def plain(_: object) -> Judgment:
+    """What is no judge, since nobody can wait for it."""
+    return Judgment("note")
+
+
+class Deliverer:
+    """What is no sink, for the same reason."""
+
+    def deliver(self, _: object) -> None:
+        """Nothing."""
+
+
 async def test_wrong_settings_are_refused_with_what_would_be_right() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"settle": {"max_evnts": 3}}, "max_evnts"),
@@ -106,6 +118,10 @@ async def test_wrong_settings_are_refused_with_what_would_be_right() -> None:
         ({"default_kind": "x"}, "default kind"),
         ({"sink": 3}, "sink"),
         ({"dead_letter": 3}, "dead_letter"),
+        ({"judge": "rule"}, "judge is 'rule'"),
+        ({"judge": plain}, "plain is a plain function, it must be an async def"),
+        ({"judge": Judgment}, "Judgment is a class"),
+        ({"sink": Deliverer()}, r"Deliverer.deliver is a plain function"),
     ]
     for options, word in wrong:
         with pytest.raises(ConfigError, match=word):

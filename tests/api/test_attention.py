@@ -287,3 +287,14 @@ async def test_the_watch_prompt(store: ScopeStore, served: Serve) -> None:
         assert [each["name"] for each in (await client.result("prompts/list"))["prompts"]] == ["watch"]
         said = await client.result("prompts/get", {"name": "watch"})
         assert "list_attention" in said["messages"][0]["content"]["text"]
+
+
+async def test_asking_again_and_again_is_one_row_on_record(
+    store: ScopeStore, served: Serve, principals: Path
+) -> None:
+    async with people(served, store, principals) as clients:
+        cursor = (await clients["bo"].tool("list_attention"))["cursor"]
+        for _ in range(5):
+            cursor = (await clients["bo"].tool("list_attention", since=cursor))["cursor"]
+    found = [json.loads(record.row) for record in await store.records.read("", 99)]
+    assert [(row["principal"], row["act"]) for row in found] == [("bo", "list_attention")]

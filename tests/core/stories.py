@@ -182,6 +182,8 @@ def words_of(one: Effect, names: dict[str, str]) -> str:
             return f"keep {names.get(one.window.id, one.window.id)}"
         case effect.Drop():
             return f"drop {names.get(one.window, one.window)}" + (" (done)" if one.done else "")
+        case effect.Announce():
+            return f"news {one.news.code} of {one.news.subject or one.news.event}"
         case trace.EventsDropped():
             return f"dropped {one.count} {one.why}"
         case trace.WindowSettled():

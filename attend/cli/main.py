@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -96,7 +97,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    given: dict[str, Any] = vars(parser().parse_args(arguments))
+    given: dict[str, Any] = vars(
+        parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+    )
     command: str = given.pop("command")
     sys.path.append(os.getcwd())
     log.configure()
@@ -127,6 +130,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 0
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The command line, with a cursor that begins with a dash joined to its flag: argparse would take it for one."""
+    found: list[str] = []
+    for word in words:
+        if found and found[-1] == "--from" and re.fullmatch(r"-[A-Za-z0-9_-]{31,511}", word):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _run(command: str, settings: Settings) -> int:

@@ -57,6 +57,12 @@ def test_tail_from_the_start_filtered_as_text_and_as_json(url: str) -> None:
     on.communicate()
 
 
+def test_a_cursor_may_begin_with_a_dash(url: str) -> None:
+    ran = attend("tail", "--from", "-" + "x" * 100, "--scope", "t1/none", "--no-follow", "--url", url)
+    assert ran.returncode == 0
+    assert "going on with the oldest that is kept" in ran.stderr
+
+
 def test_tail_shows_decisions_as_they_come_and_survives_a_reader_that_goes(url: str) -> None:
     tail = start("tail", "--scope", "t2", "--url", url)
     found: list[bytes] = []

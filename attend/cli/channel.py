@@ -71,12 +71,11 @@ _LIST: dict[str, Any] = {
 
 def run_channel(given: Mapping[str, Sequence[str]]) -> int:
     """Serve until standard input ends, and return the exit code. Raises `ConfigError`."""
-    values, _ = read(CHANNEL, given, os.environ)
-    remote, _ = read(REMOTE, given, os.environ)
+    values, _ = read((*CHANNEL, *REMOTE), given, os.environ)
     client = client_of(given, os.environ)
-    place = str(remote.get("socket") or remote.get("url") or DEFAULT_URL)
+    place = str(values.get("socket") or values.get("url") or DEFAULT_URL)
     path = values.get("state")
-    file = SeenFile(Path(path) if path else seen_path(default_data(os.environ), place, remote.get("token")))
+    file = SeenFile(Path(path) if path else seen_path(default_data(os.environ), place, values.get("token")))
     again = {
         "again_seconds": values.get("again_ms", 300_000) / 1000,
         "again_times": values.get("again_times", 3),

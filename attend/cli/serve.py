@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from attend.api.process import server_of, start_line
+from attend.api.process import fastest_loop, server_of, start_line
 from attend.api.server import Server
 from attend.app import from_settings
 from attend.cli.bundled import Bundled, server_binary
@@ -43,7 +43,8 @@ def run_serve(settings: Settings) -> int:
     Raises `ConfigError` for what cannot be served, before anything is started where that can be known.
     """
     references(settings, os.environ)
-    return asyncio.run(_serve(settings))
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        return runner.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> int:

@@ -111,14 +111,12 @@ class Write(Struct, frozen=True, gc=False, kw_only=True):
     @property
     def size(self) -> int:
         """About how many bytes it carries."""
-        return (
-            256
-            + len(self.entry or b"")
-            + len(self.snapshot or b"")
-            + sum(len(row.summary) + len(row.window) for row in self.rows)
-            + sum(len(kept.window) for kept in self.keep)
-            + sum(2 * len(each.row) for each in self.news)
-        )
+        size = 256 + len(self.entry or b"") + len(self.snapshot or b"")
+        if self.rows or self.keep or self.news:  # Most have none of these.
+            size += sum(len(row.summary) + len(row.window) for row in self.rows)
+            size += sum(len(kept.window) for kept in self.keep)
+            size += sum(2 * len(each.row) for each in self.news)
+        return size
 
 
 class Loaded(Struct, frozen=True):

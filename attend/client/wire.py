@@ -17,6 +17,7 @@ from attend.version import __version__
 
 EVENT = "attention.decision"
 VERSION = "2026-07-28"
+UNREADABLE = "unreadable"
 SILENCE = 120.0
 """How many seconds a stream may be silent before it is taken for dead. A server's heartbeat is 15 s."""
 
@@ -97,11 +98,13 @@ async def request(
     id: int | None = None,
     named: str | None = None,
     silence: float = SILENCE,
+    lenient: bool = False,
 ) -> AsyncGenerator[AsyncGenerator[Message]]:
     """The messages that answer a request, as they come; the last one is its result, where it has one.
 
     `named` is the tool or resource that the request is about. `silence` is how many seconds the answer may be silent
-    before it is taken for dead. Raises `TroubleError`, `NotOfferedError` and `AnswerError`.
+    before it is taken for dead. Where it is `lenient`, what cannot be read in a stream is a message too, of the method
+    `UNREADABLE`. Raises `TroubleError`, `NotOfferedError` and `AnswerError`.
     """
     sent = {"jsonrpc": "2.0", "id": next_id() if id is None else id, "method": method}
     timeout = httpx.Timeout(silence, connect=5, pool=None)
@@ -123,7 +126,7 @@ async def request(
                 await answer.aread()
                 yield _whole(answer)
                 return
-            async with aclosing(_messages(answer)) as messages:
+            async with aclosing(_messages(answer, lenient)) as messages:
                 yield messages
     except httpx.TransportError as error:
         raise TroubleError(trouble_of(error, where)) from error
@@ -148,9 +151,10 @@ async def _whole(answer: httpx.Response) -> AsyncGenerator[Message]:
     yield message
 
 
-async def _messages(answer: httpx.Response) -> AsyncGenerator[Message]:
+async def _messages(answer: httpx.Response, lenient: bool) -> AsyncGenerator[Message]:
     # Lines end at \n and nowhere else: httpx would split at other separators that stand inside of JSON.
     rest = bytearray()
+    data: list[bytes] = []
     async for chunk in answer.aiter_bytes():
         rest += chunk
         if b"\n" not in chunk:
@@ -158,18 +162,25 @@ async def _messages(answer: httpx.Response) -> AsyncGenerator[Message]:
         *lines, last = bytes(rest).split(b"\n")
         rest = bytearray(last)
         for line in lines:
-            if not line.startswith(b"data:"):
-                continue
-            data = line[5:].strip()
-            if not data:
-                continue
-            try:
-                message = _decoder.decode(data)
-            except msgspec.MsgspecError as error:
-                raise TroubleError(f"it sent what cannot be read: {error}") from error
-            if message.error is not None:
-                raise failed(message.error, answer.status_code)
-            yield message
+            line = line.removesuffix(b"\r")
+            if line.startswith(b"data:"):
+                data.append(line[5:])
+            elif not line and data:
+                text, data = b"\n".join(data).strip(), []
+                if text:
+                    yield _message(text, answer.status_code, lenient)
+
+
+def _message(text: bytes, status: int, lenient: bool) -> Message:
+    try:
+        message = _decoder.decode(text)
+    except msgspec.MsgspecError as error:
+        if lenient:
+            return Message(UNREADABLE, {"problem": str(error), "text": text[:500].decode(errors="replace")})
+        raise TroubleError(f"it sent what cannot be read: {error}") from error
+    if message.error is not None:
+        raise failed(message.error, status)
+    return message
 
 
 def failed(error: Fault, status: int) -> Exception:

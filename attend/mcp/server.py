@@ -82,7 +82,9 @@ class HttpServer:
         """See `McpServer.request`."""
         id = next_id()
         where = self._url.partition("?")[0]
-        asked = request(self._http, where, method, params, url=self._url, id=id, silence=self._silence)
+        asked = request(
+            self._http, where, method, params, url=self._url, id=id, silence=self._silence, lenient=True
+        )
         async with asked as messages, aclosing(_routed(messages, id, unrouted)) as routed:
             yield routed
 

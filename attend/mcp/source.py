@@ -169,6 +169,8 @@ class McpEventsSource:
                     ended = True
                 case "result":
                     ended = True
+                case "unreadable":
+                    self._tell("invalid", "a message cannot be read", frame.params)
                 case _:
                     pass
             place.at(frame.params.get("cursor"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -164,6 +165,24 @@ async def test_what_cannot_be_read_is_passed_over_and_told(heard: Heard) -> None
             await heard.met(["e4", "e6"])
     assert sorted(heard.kinds()) == ["error", "invalid", "invalid", "unrouted"]
     assert any("upstream is slow" in trouble.message for trouble in heard.troubles)
+    assert heard.failures() == []
+
+
+async def test_a_message_that_is_no_json_of_ours_costs_its_neighbours_nothing(heard: Heard) -> None:
+    async def stream(asked: Asked) -> Messages:
+        yield asked.event(1)
+        yield b'data: {"method": "notifications/events/event", "params": {"data": {"n": 1e999}}}'
+        yield b"data: {"
+        yield b'data: {"method": 5}'
+        text = json.dumps(asked.event(2), indent=1)
+        yield "\n".join(f"data: {line}" for line in text.splitlines()).encode()
+        await asyncio.sleep(60)
+
+    async with EventsServer(stream=stream) as server:
+        source = mcp_events_source(server.url, NAME, on_error=heard.troubles.append)
+        async with heard.attached(source):
+            await heard.met(["e1", "e2"])
+    assert heard.kinds() == ["invalid"] * 3
     assert heard.failures() == []
 
 

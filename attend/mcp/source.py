@@ -14,6 +14,7 @@ from attend.clock import Clock, SystemClock
 from attend.errors import AnswerError, PermanentError, UnreachableError
 from attend.mcp.ahead import Ahead, IdleError, OverflowedError
 from attend.mcp.occurrence import Page, occurrence_of, page_of, types_of
+from attend.mcp.place import Place
 from attend.mcp.server import HttpServer, McpServer
 from attend.mcp.trouble import SourceTrouble, Trouble
 from attend.source import Emit
@@ -77,7 +78,7 @@ class McpEventsSource:
             if isinstance(server, str):
                 server = await open_now.enter_async_context(HttpServer(server))
             try:
-                await self._follow(server, _Place(cursor, emit))
+                await self._follow(server, Place(cursor, emit))
             except NotOfferedError as error:
                 raise PermanentError(f"{self._name}: {error}") from error
             except TroubleError as error:
@@ -89,7 +90,7 @@ class McpEventsSource:
                     raise
                 raise PermanentError(f"{self._name}: {error}") from error
 
-    async def _follow(self, server: McpServer, place: _Place) -> None:
+    async def _follow(self, server: McpServer, place: Place) -> None:
         if self._mode == "stream" or (self._mode == "auto" and await self._is_streamed(server)):
             try:
                 await self._stream(server, place)
@@ -124,10 +125,10 @@ class McpEventsSource:
             raise TroubleError("the server ended the answer before its end")
         return result
 
-    def _params(self, place: _Place) -> dict[str, Any]:
+    def _params(self, place: Place) -> dict[str, Any]:
         return {"name": self._name, "arguments": self._arguments, "cursor": place.cursor}
 
-    async def _stream(self, server: McpServer, place: _Place) -> None:
+    async def _stream(self, server: McpServer, place: Place) -> None:
         """Stream, and open it again where it ended. Returns never, but raises."""
         backoff = Backoff()
         while True:
@@ -149,7 +150,7 @@ class McpEventsSource:
                 backoff.reset()
             await self._clock.sleep(backoff.pause() * 1000)
 
-    async def _take(self, frames: Iterable[Message], place: _Place) -> bool:
+    async def _take(self, frames: Iterable[Message], place: Place) -> bool:
         """Commit what frames brought; True where the stream ends with them."""
         ended = False
         for frame in frames:
@@ -177,13 +178,13 @@ class McpEventsSource:
         await place.commit()
         return ended
 
-    def _add(self, params: Mapping[str, Any], place: _Place) -> None:
+    def _add(self, params: Mapping[str, Any], place: Place) -> None:
         try:
             place.add(occurrence_of(params).event())
         except ValueError as error:
             self._tell("invalid", f"an event cannot be read: {error}", dict(params))
 
-    async def _poll(self, server: McpServer, place: _Place) -> None:
+    async def _poll(self, server: McpServer, place: Place) -> None:
         while True:
             params = {**self._params(place), "maxEvents": PAGE}
             result = await self._ask(server, "events/poll", params)
@@ -217,39 +218,6 @@ class McpEventsSource:
                 self._on_error(SourceTrouble(kind, message, data))
             except Exception:
                 logger.exception("on_error raised")
-
-
-class _Place:
-    """How far the source has been read, and what has been read since."""
-
-    def __init__(self, cursor: str | None, emit: Emit) -> None:
-        self.cursor = cursor
-        self.commits = 0
-        self._emit = emit
-        self._events: list[dict[str, Any]] = []
-        self._next = cursor
-        self._gap = False
-
-    @property
-    def events(self) -> int:
-        return len(self._events)
-
-    def add(self, event: dict[str, Any]) -> None:
-        self._events.append(event)
-
-    def at(self, cursor: Any) -> None:
-        if isinstance(cursor, str):
-            self._next = cursor
-
-    def lost(self) -> None:
-        self._gap = True
-
-    async def commit(self) -> None:
-        """All since the last time, and the cursor behind it, in one write; nothing where nothing changed."""
-        if self._events or self._gap or self._next != self.cursor:
-            await self._emit(self._events, self._next, gap=self._gap)
-            self.commits += 1
-        self._events, self._gap, self.cursor = [], False, self._next
 
 
 def mcp_events_source(

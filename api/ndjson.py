@@ -62,7 +62,12 @@ class _Wire(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     end: Any = None
 
 
+class _Loose(_Wire, frozen=True, gc=False, forbid_unknown_fields=False):
+    """With keys that nothing reads."""
+
+
 _wire = msgspec.json.Decoder(_Wire).decode
+_loose = msgspec.json.Decoder(_Loose).decode
 _any = msgspec.json.Decoder().decode
 _KNOWN = re.compile(rb'"(?:scope|id|at|name|data|text|flush|end)"')
 _ESCAPED_KEY = re.compile(rb'\\[^"]*"[ \t\r]*:')
@@ -151,7 +156,7 @@ def _wire_of(raw: bytes) -> _Wire:
         pass  # The strict reader says what it is.
     check(raw, _Wire.__struct_fields__)
     try:
-        wire = _wire(raw)
+        wire = _loose(raw)
         _any(wire.data)
     except msgspec.MsgspecError as error:
         raise EventError(LineCode.BAD_JSON, f"the line is not JSON that can be kept: {error}") from error

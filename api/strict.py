@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from attend.api.codes import LineCode
-from attend.core.event import MAX_NESTING, unknown_key
+from attend.core.event import MAX_NESTING, refuse_slips
 from attend.errors import EventError
 
 DEEPEST = MAX_NESTING + 1
@@ -20,7 +20,7 @@ _MOST_DIGITS = 4000
 
 
 def check(raw: bytes, known: Collection[str]) -> None:
-    """Raise `EventError` with the first thing that is wrong; `known` are the keys that may stand there, and each only once."""
+    """Raise `EventError` with the first thing that is wrong; `known` are the keys that are read, each only once."""
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def check(raw: bytes, known: Collection[str]) -> None:
         if names.count(name) > 1:
             raise EventError(LineCode.REPEATED_KEY, f"{name} stands there {names.count(name)} times")
     if len(names) != len(top):
-        raise unknown_key((name for name, _ in top), known)
+        refuse_slips((name for name, _ in top), known)
 
 
 def _not_json(text: str, error: json.JSONDecodeError) -> str:

@@ -40,10 +40,11 @@ class NewEvent(Struct, frozen=True, gc=False):
     def of(cls, event: Mapping[str, Any]) -> NewEvent:
         """From `{"name", "id"?, "at"?, "data"?, "text"?}`, where `data` is any JSON value.
 
-        Raises `EventError` where a value has the wrong type or is over its limit, and for a key of another name.
+        Other keys are passed over, but for one that is a slip of these. Raises `EventError` for that, and where a
+        value has the wrong type or is over its limit.
         """
         if not event.keys() <= _KEYS:
-            raise unknown_key(event, _KEYS)
+            refuse_slips(event, _KEYS)
         id, at, text = event.get("id"), event.get("at"), event.get("text")
         if at is not None and (type(at) is not int or not 0 <= at < 2**53):
             raise EventError("bad_at", f"at is {at!r}, it must be a whole number of milliseconds since 1970")
@@ -59,14 +60,21 @@ class NewEvent(Struct, frozen=True, gc=False):
 
 
 _KEYS = frozenset({"name", "id", "at", "data", "text"})
+_SLIP = 0.8
+"""How alike a key must be to a known one: `textt` is to `text`, `date` is not to `data`."""
 
 
-def unknown_key(keys: Iterable[object], known: Collection[str]) -> EventError:
-    """The error of an event with a key that nothing reads: what it holds would be lost without a word."""
-    key = next((str(key) for key in keys if key not in known), "")
-    close = difflib.get_close_matches(key.lower(), known, 1, 0.7)
-    right = f"did you mean {close[0]}?" if close else "put it into data"
-    return EventError("unknown_key", f"there is no key {key[:64]!r}; {right}")
+def refuse_slips(keys: Iterable[object], known: Collection[str]) -> None:
+    """Raise `EventError` for a key that looks like a known one misspelled: what it holds would be lost unseen.
+
+    Any other key that nothing reads is a producer's own business.
+    """
+    for key in keys:
+        if key in known:
+            continue
+        close = difflib.get_close_matches(str(key)[:64].lower(), known, 1, _SLIP)
+        if close:
+            raise EventError("unknown_key", f"there is no key {str(key)[:64]!r}; did you mean {close[0]}?")
 
 
 def check_scope(scope: object) -> str:

@@ -210,8 +210,8 @@ def test_at_must_look_like_milliseconds(at: str, hint: str) -> None:
         (b'{"scope":"s","flush":true,"end":true}', "bad_line"),
         (b'{"scope":"s","flush":true,"name":"n"}', "bad_line"),
         (b'{"scope":"s","end":true,"data":{"x":1}}', "bad_line"),
-        (b'{"scope":"s","name":"n","x":{"name":1}}', "unknown_key"),
-        (b'{"scope":"s","flush":true,"why":"x"}', "unknown_key"),
+        (b'{"scope":"s","name":"n","Data":{"name":1}}', "unknown_key"),
+        (b'{"scope":"s","flush":true,"endd":"x"}', "unknown_key"),
         (b'{"scope":"s","name":"n"} x', "bad_json"),
         (b"{'scope':'s'}", "bad_json"),
         (b'{"scope":"s","name":"a\x01b"}', "bad_json"),
@@ -227,7 +227,6 @@ def test_each_fault_has_its_code(body: bytes, code: str) -> None:
     [
         (b'{"scope":"s","name":"n","textt":"t"}', "there is no key 'textt'; did you mean text?"),
         (b'{"scope":"s","name":"n","Text":"t"}', "there is no key 'Text'; did you mean text?"),
-        (b'{"scope":"s","name":"n","level":"high"}', "there is no key 'level'; put it into data"),
         (GOOD + GOOD, "two JSON values are on one line; with curl send --data-binary"),
         (b"ERROR disk full", "the line is no JSON object; plain text goes as"),
         (b"2026-11-30 ERROR disk full", "the line is no JSON object; plain text goes as"),
@@ -237,6 +236,12 @@ def test_each_fault_has_its_code(body: bytes, code: str) -> None:
 )
 def test_the_message_says_what_would_be_right(body: bytes, hint: str) -> None:
     assert hint in message(body)
+
+
+def test_keys_that_nothing_reads_are_passed_over() -> None:
+    body = b'{"scope":"s","name":"n","level":"high","date":"today","x":{"name":1,"name":2}}\n'
+    assert taken(body + b'{"scope":"s","flush":true,"why":"x"}\n' + GOOD) == [1, 2, 3]
+    assert rejected(b'{"scope":"s","name":"n","level":NaN}\n' + GOOD) == [(1, "bad_json")]
 
 
 def test_a_line_with_an_unknown_key_is_listed_with_its_scope() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,8 @@ from attend.clock import Clock
 from attend.core.subscription import WebhookRules
 from attend.feed import Feed
 from attend.store.subscriptions import Subscriptions
+
+logger = logging.getLogger("attend")
 
 
 @asynccontextmanager
@@ -25,8 +28,15 @@ async def delivering(
 
     webhooks = Webhooks(store, feed, clock, rules, grace_ms=grace_ms)
     posting = asyncio.create_task(webhooks.run(), name="attend webhooks")
+    posting.add_done_callback(_ended)
     try:
         yield
     finally:
         posting.cancel()
         await asyncio.gather(posting, return_exceptions=True)
+
+
+def _ended(posting: asyncio.Task[None]) -> None:
+    # The lanes of scopes go on: subscriptions are kept, and another process, or the next one, delivers to them.
+    if not posting.cancelled() and posting.exception() is not None:
+        logger.critical("webhooks are delivered here no longer", exc_info=posting.exception())

@@ -11,6 +11,32 @@ import pytest
 from tests.servers import Server, bundled_binary, redis_binary
 
 
+_WITH_PROCESSES = {
+    "api",
+    "cases",
+    "channel",
+    "cli",
+    "client",
+    "engine",
+    "interop",
+    "loadtest",
+    "main_job",
+    "mcp",
+    "sinks",
+    "webhooks",
+    "workers",
+}
+"""Folders whose tests start processes and wait for them: on a machine that stalls for a while one may run late."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run a test of those again, up to twice, before it counts as failed."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in _WITH_PROCESSES:
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """Async tests run on asyncio."""

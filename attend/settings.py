@@ -284,7 +284,5 @@ def misspelt(environ: Mapping[str, str], also: Collection[str] = ()) -> list[str
     return [
         f"{name}: there is no such setting; did you mean {close}?"
         for name in environ
-        if name.startswith("ATTEND_")
-        and name not in known
-        and (close := option.nearest(name, known))
+        if name.startswith("ATTEND_") and name not in known and (close := option.nearest(name, known))
     ]

@@ -10,7 +10,6 @@ import pytest
 
 from tests.servers import Server, bundled_binary, redis_binary
 
-
 _WITH_PROCESSES = {
     "api",
     "cases",

@@ -167,8 +167,10 @@ news = "run_broke"
         "attend.toml: [judge] criteria: 'notes' is no route; did you mean note?",
         "attend.toml: [kinds]: 'user' is a table; a name with dots in it is written in quotes",
         "attend.toml: [kinds]: 'b' has \"flus\", which is no kind; the kinds are " + ", ".join(Kind),
-        "attend.toml: [signals]: 'run.failed' has news 'run_broke'; it is one of run_finished, run_failed, "
-        "approval_needed, alert, none",
+        (
+            "attend.toml: [signals]: 'run.failed' has news 'run_broke'; it is one of run_finished, run_failed, "
+            "approval_needed, alert, none"
+        ),
         "attend.toml: [[principal]] pager: rights: it must be a list of some of ingest, read, admin",
         'attend.toml: [[principal]] pager: scopes: it must be a list of prefixes such as "ops/"; "" is every scope',
         "attend.toml: [[principal]] pager: hash: it must be sha256: and 64 digits, as attend token new prints them",

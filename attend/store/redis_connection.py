@@ -30,7 +30,6 @@ class _Packing:
         words = name.split() if isinstance(name, str) else [name]
         return [_pack((*words, *rest))]
 
-
     async def send_packed_command(
         self, command: bytes | str | Iterable[bytes], check_health: bool = True
     ) -> None:

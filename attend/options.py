@@ -8,6 +8,7 @@ from attend import option, principal, signal_table, source_setting, table
 from attend.core.rules import LEAST, OnJudgeDown
 from attend.core.types import Kind, Route
 from attend.option import Option
+from attend.retention import retention
 from attend.signature import secrets
 
 _TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
@@ -221,8 +222,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("dead_letter", option.reference("log"), "`log`, or a handler of yours as `module:name`", "kept"),
     _whole("workers", "worker processes of `attend serve`", "1", 0),
     _whole("concurrency", "runs each lane of a worker has in hand at once", "32", 1),
-    _whole("retain_rows", "decisions the log keeps", "100000", 1),
-    _whole("retain_ms", "how long the log keeps a decision", "30 days", 1),
+    Option(
+        "retain",
+        retention,
+        "decisions the log keeps: how many, how old (`12h`, `30d`), or both with a comma between",
+        "100000,30d",
+        schema={"type": ["integer", "string"], "minimum": 1},
+    ),
     _whole("forget_ms", "how long an idle scope is remembered", "30 days", 1),
     _whole("audit_rows", "rows kept of who did what", "100000", 1),
     _whole(

@@ -19,6 +19,7 @@ from attend.core.subscription import WebhookRules
 from attend.errors import ConfigError
 from attend.option import HOSTED, Option, is_loopback
 from attend.options import OPTIONS
+from attend.retention import Retention
 from attend.signal_table import made
 from attend.source_setting import SourceSetting
 
@@ -70,8 +71,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     dead_letter: str | None = None
     workers: int = 1
     concurrency: int = 32
-    retain_rows: int = 100_000
-    retain_ms: int = 30 * DAY_MS
+    retain: Retention = Retention()
     forget_ms: int = 30 * DAY_MS
     audit_rows: int = 100_000
     ack_after_ms: int | None = None

@@ -44,15 +44,15 @@ async def upkeep(ctx: dict[Any, Any], *args: Any, **named: Any) -> dict[str, int
 
 
 async def _trim(app: Attend, settings: Settings) -> int:
-    oldest_at = app.clock.now() - settings.retain_ms
+    oldest_at = app.clock.now() - settings.retain.ms
     # News and conditions are kept for as long as decisions are.
     for _ in range(CALLS_A_ROUND):
-        if await app.store.news.trim(settings.retain_rows, oldest_at, ROWS_A_CALL) < ROWS_A_CALL:
+        if await app.store.news.trim(settings.retain.rows, oldest_at, ROWS_A_CALL) < ROWS_A_CALL:
             break
     await app.store.news.expire(oldest_at)
     trimmed = 0
     for _ in range(CALLS_A_ROUND):
-        rows = await app.store.log.trim(settings.retain_rows, oldest_at, ROWS_A_CALL)
+        rows = await app.store.log.trim(settings.retain.rows, oldest_at, ROWS_A_CALL)
         trimmed += rows
         if rows < ROWS_A_CALL:
             break

@@ -11,6 +11,7 @@ from attend.core.rules import Rules
 from attend.errors import ConfigError
 from attend.option import SOCKET_PATH_BYTES
 from attend.options import OPTIONS
+from attend.retention import Retention
 from attend.settings import Settings, misspelt
 from attend.table import SETTLE
 
@@ -44,8 +45,7 @@ SOME = {
     "audit_rows": "9",
     "ack_after_ms": "300000",
     "ack_times": "1",
-    "retain_rows": "10",
-    "retain_ms": "1000",
+    "retain": "10,1000ms",
     "forget_ms": "2000",
     "max_body": "2MiB",
     "max_line": "64 KiB",
@@ -250,3 +250,26 @@ def test_a_slip_in_a_variable_is_told() -> None:
         "ATTEND_TOKNE: there is no such setting; did you mean ATTEND_TOKEN?"
     ]
     assert misspelt({each.variable: "x" for each in REMOTE}, {each.variable for each in REMOTE}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("10", Retention(rows=10)),
+        ("12h", Retention(ms=43_200_000)),
+        ("500, 7d", Retention(500, 604_800_000)),
+        ("1500ms,3", Retention(3, 1500)),
+    ],
+)
+def test_what_the_log_keeps_is_a_number_an_age_or_both(text: str, kept: Retention) -> None:
+    settings = Settings.read({"retain": [text]}, {})
+    assert settings.retain == kept
+    assert Settings.from_env(settings.to_env()) == settings
+
+
+@pytest.mark.parametrize("text", ["", "0", "30 days", "-1", "10,,5d"])
+def test_what_is_neither_is_refused(text: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"--retain: .* neither a number of decisions nor an age such as 12h"
+    ):
+        Settings.read({"retain": [text]}, {})

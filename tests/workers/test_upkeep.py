@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attend.app import Attend
+from attend.retention import Retention
 from attend.settings import Settings
 from attend.store.redis import RedisStore
 from attend.workers.upkeep import Swept, sweep
@@ -29,7 +30,7 @@ async def test_the_log_is_trimmed_and_idle_scopes_are_forgotten(valkey: Server, 
             await until(lambda: True)
         now = app.clock.now()
         await until(lambda: app.clock.now() > now + 5)
-        swept = await sweep(app, Settings(retain_rows=10, forget_ms=1))
+        swept = await sweep(app, Settings(retain=Retention(rows=10), forget_ms=1))
         assert swept == Swept(rows=20, scopes=31)
         assert len(await logged(app.store)) == 10
         assert await app.engine.state("open") is not None

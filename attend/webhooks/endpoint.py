@@ -12,6 +12,7 @@ import ipaddress
 import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
 
 import httpx
@@ -166,8 +167,12 @@ class Poster:
         if self._client is None:
             # No connection is kept: one to an address may have been made under another name.
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+            # No cookie is kept either: endpoints of many owners may share an address.
             self._client = httpx.AsyncClient(
-                transport=httpx.AsyncHTTPTransport(limits=limits), trust_env=False, timeout=None
+                transport=httpx.AsyncHTTPTransport(limits=limits),
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                trust_env=False,
+                timeout=None,
             )
         return self._client
 

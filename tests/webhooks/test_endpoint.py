@@ -159,3 +159,16 @@ async def test_what_may_be_told_of_a_failure_is_its_kind(new_receiver: Callable[
             await poster.post(url, {}, b"{}")
         assert timeout.value.failure is Failure.TIMEOUT
     await poster.close()
+
+
+@pytest.mark.anyio
+async def test_what_one_endpoint_sets_is_told_no_other_of_the_same_address(
+    new_receiver: Callable[..., Receiver],
+) -> None:
+    other, receiver = new_receiver(), new_receiver()
+    other.headers["set-cookie"] = "theirs=" + "x" * 1000
+    poster = Poster(2000, local=True)
+    for url in (other.url, other.url, receiver.url):
+        assert (await poster.post(url, {}, b"{}")).taken
+    assert [post.headers.get("cookie") for post in (*other.posts, *receiver.posts)] == [None] * 3
+    await poster.close()

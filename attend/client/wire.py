@@ -135,7 +135,7 @@ async def request(
 async def _whole(answer: httpx.Response) -> AsyncGenerator[Message]:
     try:
         message = _decoder.decode(answer.content)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         message = Message()
     if message.error is not None:
         raise failed(message.error, answer.status_code)
@@ -174,7 +174,7 @@ async def _messages(answer: httpx.Response, lenient: bool) -> AsyncGenerator[Mes
 def _message(text: bytes, status: int, lenient: bool) -> Message:
     try:
         message = _decoder.decode(text)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         if lenient:
             return Message(UNREADABLE, {"problem": str(error), "text": text[:500].decode(errors="replace")})
         raise TroubleError(f"it sent what cannot be read: {error}") from error

@@ -174,6 +174,9 @@ async def test_a_message_that_is_no_json_of_ours_costs_its_neighbours_nothing(he
         yield b'data: {"method": "notifications/events/event", "params": {"data": {"n": 1e999}}}'
         yield b"data: {"
         yield b'data: {"method": 5}'
+        yield b'data: {"method": "notifications/events/event", "params": {"data": %s}}' % (
+            b"[" * 5000 + b"]" * 5000
+        )
         text = json.dumps(asked.event(2), indent=1)
         yield "\n".join(f"data: {line}" for line in text.splitlines()).encode()
         await asyncio.sleep(60)
@@ -182,7 +185,7 @@ async def test_a_message_that_is_no_json_of_ours_costs_its_neighbours_nothing(he
         source = mcp_events_source(server.url, NAME, on_error=heard.troubles.append)
         async with heard.attached(source):
             await heard.met(["e1", "e2"])
-    assert heard.kinds() == ["invalid"] * 3
+    assert heard.kinds() == ["invalid"] * 4
     assert heard.failures() == []
 
 

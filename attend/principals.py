@@ -22,6 +22,8 @@ ANYONE = Principal("anyone", known=False)
 NOBODY = Principal("nobody", frozenset(), (), known=False)
 """Who may nothing."""
 
+_Mark = tuple[int, int, int]
+
 
 class Principals:
     """Finds whom a token stands for. `on_change` is called each time that the file was read anew.
@@ -37,7 +39,8 @@ class Principals:
         self._path = path
         self._known: tuple[Principal, ...] = self._own
         self._changed = asyncio.Event()
-        self._mark: object = None
+        self._mark: _Mark | None = None
+        self._emptied: _Mark | None = None
         self.is_open = token is None and path is None
         """Whether no token is asked for."""
         self.on_change: list[Callable[[], None]] = []
@@ -70,6 +73,12 @@ class Principals:
                 )
         return False
 
+    def now(self, principal: Principal) -> Principal:
+        """Whom the token of a principal stands for at this moment: `NOBODY` where it was withdrawn."""
+        if not principal.known:
+            return principal
+        return next((each for each in self._known if each.hash == principal.hash), NOBODY)
+
     def reads(self, name: str, scopes: Iterable[str]) -> bool:
         """Whether anybody of this name may read all of these scope prefixes. Where no token is asked for all may."""
         wanted = tuple(scopes)
@@ -90,14 +99,27 @@ class Principals:
             self.look()
 
     def look(self) -> None:
-        """Look at the file once: where it changed it is read, and if that works it counts from now on."""
+        """Look at the file once: where it changed it is read, and if that works it counts from now on.
+
+        Who saves a file often empties it first. So one that is empty, or changes while it is read, is left to the
+        next look: all that is subscribed would end at once.
+        """
         if self._path is None or (mark := _mark(self._path)) == self._mark:
             return
-        self._mark = mark
+        if mark is not None and not mark[1] and mark != self._emptied:
+            self._emptied = mark
+            return
+        read: tuple[Principal, ...] = ()
+        problem: ValueError | None = None
         try:
             read = read_file(self._path)
         except ValueError as error:
-            problems = "; ".join(str(error).splitlines())
+            problem = error
+        if _mark(self._path) != mark:
+            return
+        self._mark = mark
+        if problem is not None:
+            problems = "; ".join(str(problem).splitlines())
             logger.error("the principals stay as they were, since the file is wrong: %s", problems)
             return
         self._known = (*self._own, *read)
@@ -108,8 +130,8 @@ class Principals:
             told()
 
 
-def _mark(path: str) -> object:
-    """What changes when the file does; None where there is none."""
+def _mark(path: str) -> _Mark | None:
+    """What changes when the file does, its size among it; None where there is none."""
     try:
         stat = os.stat(path)
     except OSError:

@@ -13,6 +13,7 @@ import pytest
 from attend import Attend
 from attend.api import ApiSettings, serve
 from attend.errors import ConfigError
+from attend.principals import Principals
 from tests.api.conftest import Serve
 from tests.api.people import BOTH, INGEST, READ, People, token_of
 from tests.api.rows import decide
@@ -136,6 +137,23 @@ async def test_the_file_is_read_again_when_it_changes(
         await met(late, 401)
         people.write("")
         await met(ops, 401)
+
+
+async def test_a_file_that_is_just_being_saved_takes_nothing_from_anybody(people: People) -> None:
+    principals = Principals(None, str(people.path))
+    ops = principals.find(token_of("ops").encode())
+    assert ops is not None
+    text = people.path.read_text(encoding="utf-8")
+    with people.path.open("w", encoding="utf-8") as file:
+        principals.look()
+        assert principals.reads("ops", ops.scopes)
+        file.write(text)
+    principals.look()
+    assert principals.reads("ops", ops.scopes)
+    people.write("")
+    principals.look()
+    principals.look()
+    assert not principals.reads("ops", ops.scopes)
 
 
 async def test_a_right_that_is_withdrawn_ends_what_is_open(served: Serve, people: People) -> None:

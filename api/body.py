@@ -164,15 +164,14 @@ async def _read(chunks: Chunks, ticket: Ticket, max_body: int, *, gzip: bool) ->
         _hold(ticket, len(first), len(first), max_body)
         return first
     body = bytearray()
-    unzip = _Gunzip(max_body) if gzip else None
+    unzip = _Gunzip(ticket, max_body) if gzip else None
     chunk = first
     while True:
-        held = len(body)
         if unzip is None:
             body += chunk
+            _hold(ticket, len(chunk), len(body), max_body)
         else:
             await unzip.feed(chunk, body)
-        _hold(ticket, len(body) - held, len(body), max_body)
         if not chunks.more:
             break
         chunk = await chunks.next()
@@ -198,9 +197,13 @@ async def drain(chunks: Chunks, most: int, ms: int = _DRAIN_MS) -> None:
 
 
 class _Gunzip:
-    """Expands gzip as it comes, one member or several, up to a limit."""
+    """Expands gzip as it comes, one member or several, up to a limit.
 
-    def __init__(self, max_body: int) -> None:
+    Every step is held at once: a small chunk can expand to a whole body, in many requests side by side.
+    """
+
+    def __init__(self, ticket: Ticket, max_body: int) -> None:
+        self._ticket = ticket
         self._max = max_body
         self._member: Any = None
 
@@ -209,12 +212,12 @@ class _Gunzip:
         while left:
             if self._member is None or self._member.eof:
                 self._member = zlib.decompressobj(wbits=31)
+            held = len(body)
             try:
                 body += self._member.decompress(left, _STEP)
             except zlib.error as error:
                 raise Refused(400, RequestCode.BAD_ENCODING, f"the body is not gzip: {error}") from None
-            if len(body) > self._max:
-                raise _too_large(self._max)
+            _hold(self._ticket, len(body) - held, len(body), self._max)
             left = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
             if left:
                 await asyncio.sleep(0)

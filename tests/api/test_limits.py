@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import tracemalloc
 from collections.abc import AsyncGenerator
 
 import anyio
 import httpx
 import pytest
 
+from attend.api.answer import Refused
+from attend.api.body import Flight, read_body
+from attend.api.settings import MIB
 from tests.api.conftest import Serve
 from tests.api.wire import headers_of, request_of, wire
 
@@ -93,3 +97,29 @@ async def test_what_is_asked_of_mcp_has_limits_too(served: Serve) -> None:
         assert "attention.decision" in answer.text
         request = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"
         assert await status_of(httpx.URL(server.url()), request) == 408
+
+
+async def test_what_gzip_expands_to_side_by_side_is_bounded_too() -> None:
+    flight, small = Flight(8 * MIB, 100), gzip.compress(bytes(15 * MIB))
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": small, "more_body": False}
+
+    async def refused() -> bool:
+        with flight.board() as ticket:
+            try:
+                headers = {"headers": [(b"content-encoding", b"gzip")]}
+                await read_body(headers, receive, ticket, max_body=16 * MIB, deadline_ms=60_000)  # type: ignore[arg-type]
+            except Refused as error:
+                return error.status == 429
+        return False
+
+    tracemalloc.start()
+    try:
+        told = await asyncio.gather(*(refused() for _ in range(20)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sum(told) >= 15
+    assert peak < 100 * MIB
+    assert flight.bytes == 0

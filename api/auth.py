@@ -34,6 +34,10 @@ class Access:
             return self.principal.may(right)
         return self._principals.holds(self.principal, right)
 
+    def now(self) -> Principal:
+        """Whom a request with the same token would come from at this moment."""
+        return self.principal if self._principals is None else self._principals.now(self.principal)
+
     def require(self, right: Right) -> None:
         """Raise `Refused` (403) where it does not hold the right."""
         if not self.holds(right):

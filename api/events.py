@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Awaitable, Callable, Collection
 from typing import Annotated, Any, TypeVar
 
@@ -14,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Meta, Struct
 from pydantic import BaseModel, ConfigDict
 
-from attend.api.auth import Right, access_of
+from attend.api.auth import Principal, Right, access_of
 from attend.api.faults import Faults, frame, invalid, no_method, unavailable
 from attend.api.schema import read_arguments, schema_of
 from attend.api.settings import ApiSettings
@@ -63,7 +64,9 @@ class PollRequest(StreamRequest, frozen=True, rename="camel"):
     timeout_ms: Annotated[int, Meta(ge=0)] = 0
 
 
-class _Notification(BaseModel):
+class Notification(BaseModel):
+    """One of the extension's, which the SDK has no model of."""
+
     method: str
     params: dict[str, Any]
 
@@ -80,7 +83,7 @@ class Events:
 
     def install(self, server: Server[Any]) -> None:
         """Serve them on an SDK server, for the protocol versions that have them."""
-        server.extensions[EXTENSION] = {"listChanged": False}
+        server.extensions[EXTENSION] = {"listChanged": True}
         _add(server, "events/list", ListRequest, self.list)
         _add(server, "events/poll", PollRequest, self.poll)
         _add(server, "events/stream", StreamRequest, self.stream)
@@ -95,12 +98,16 @@ class Events:
                     "name": EVENT,
                     "description": "attend decided what the agent should do about something that happened in a "
                     "scope: interrupt, queue, note or ask. The tool attend_window has the events behind it.",
-                    "delivery": self._subscribing.modes(ctx),
+                    "delivery": self.modes(access_of(getattr(ctx.request, "scope", {})).now()),
                     "inputSchema": schema_of(Arguments),
                     "payloadSchema": schema_of(Payload),
                 }
             ]
         }
+
+    def modes(self, principal: Principal) -> builtins.list[str]:
+        """How the event type is delivered to a principal: all of `events/list` that is not the same for everybody."""
+        return self._subscribing.modes(principal)
 
     async def poll(self, ctx: Context, request: PollRequest) -> HandlerResult:
         """Decisions after a cursor."""
@@ -224,7 +231,7 @@ class _Out:
 
     async def send(self, kind: str, *, silent: bool = False, **params: Any) -> None:
         await self._ctx.session.send_notification(
-            _Notification(  # type: ignore[arg-type]
+            Notification(  # type: ignore[arg-type]
                 method=f"notifications/events/{kind}", params={**params, "_meta": self.meta}
             ),
             related_request_id=self._ctx.request_id,

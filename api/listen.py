@@ -1,4 +1,4 @@
-"""One attention resource per person, and `subscriptions/listen`: being told when there is something new in it.
+"""One attention resource per person, and `subscriptions/listen`: being told of what is new in it, and of other lists.
 
 A notification carries nothing. What is then read is what its reader may see at that moment.
 """
@@ -20,6 +20,7 @@ from mcp_types import (
     GetPromptResult,
     ListPromptsResult,
     ListResourcesResult,
+    NotificationParams,
     PaginatedRequestParams,
     Prompt,
     PromptMessage,
@@ -35,11 +36,14 @@ from mcp_types import (
     SubscriptionsListenResult,
     TextContent,
     TextResourceContents,
+    ToolListChangedNotification,
 )
 
 from attend.api.attention import MOST_NEWS, MOST_OPEN, item_of, reader_of
 from attend.api.auth import Access, Right, access_of
+from attend.api.events import Notification
 from attend.api.faults import Faults, invalid, unavailable
+from attend.api.lists import Known, Lists
 from attend.api.settings import ApiSettings
 from attend.api.stopping import Stopping
 from attend.app import Attend
@@ -47,6 +51,9 @@ from attend.errors import StoreUnavailableError
 
 Context = ServerRequestContext[Any, Any]
 LONGEST_WAIT_MS = 30_000
+EVENTS_WANTED = "eventsListChanged"
+"""What the extension adds to the filter of `subscriptions/listen`."""
+EVENTS_CHANGED = "notifications/events/list_changed"
 _RETRY_MS = 1000
 
 WATCH = Prompt(
@@ -66,10 +73,11 @@ _WATCH_TEXT = (
 class Listening:
     """The resource, its subscriptions and the watch prompt for one app."""
 
-    def __init__(self, app: Attend, settings: ApiSettings, stopping: Stopping) -> None:
+    def __init__(self, app: Attend, settings: ApiSettings, stopping: Stopping, lists: Lists) -> None:
         self._app = app
         self._settings = settings
         self._stopping = stopping
+        self._lists = lists
         self._faults = Faults(settings.errors)
         self._held: Counter[str] = Counter()
 
@@ -113,6 +121,7 @@ class Listening:
         access = _access(ctx)
         wanted = params.notifications
         own = self._own(access)
+        events = _events_wanted(wanted)
         if any(uri != own for uri in wanted.resource_subscriptions or ()):
             raise _unknown()
         meta = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
@@ -123,6 +132,7 @@ class Listening:
             def stop() -> bool:
                 return self._stopping() or not access.holds(Right.READ)
 
+            known = Known(self._lists, access)
             try:
                 cursor = (await self._app.news.read(None, reader)).cursor
             except StoreUnavailableError as error:
@@ -133,26 +143,32 @@ class Listening:
                 resources_list_changed=wanted.resources_list_changed or None,
                 resource_subscriptions=[own] if wanted.resource_subscriptions else None,
             )
-            await ctx.session.send_notification(
-                SubscriptionsAcknowledgedNotification(
-                    params=SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=meta)
-                ),
-                related_request_id=ctx.request_id,
-            )
-            while not stop():
+            if events:
+                honoured = SubscriptionFilter.model_validate({**honoured.model_dump(), EVENTS_WANTED: True})
+            acknowledged = SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=meta)
+            await _tell(ctx, SubscriptionsAcknowledgedNotification(params=acknowledged))
+            while True:
+                lists = known.changed()
+                if events and "events" in lists:
+                    await _tell(ctx, Notification(method=EVENTS_CHANGED, params={"_meta": meta}))
+                if wanted.tools_list_changed and "tools" in lists:
+                    await _tell(ctx, ToolListChangedNotification(params=NotificationParams(_meta=meta)))
+                if stop():
+                    break
                 try:
-                    batch = await self._app.news.read(cursor, reader, wait_ms=LONGEST_WAIT_MS, stop=stop)
+                    batch = await self._app.news.read(
+                        cursor,
+                        reader,
+                        wait_ms=LONGEST_WAIT_MS,
+                        stop=lambda: stop() or known.is_old,
+                    )
                 except StoreUnavailableError:
                     await self._stopping.wait(_RETRY_MS)
                     continue
                 cursor = batch.cursor
                 if wanted.resource_subscriptions and (batch.news or batch.truncated) and not stop():
-                    await ctx.session.send_notification(
-                        ResourceUpdatedNotification(
-                            params=ResourceUpdatedNotificationParams(uri=own, _meta=meta)
-                        ),
-                        related_request_id=ctx.request_id,
-                    )
+                    updated = ResourceUpdatedNotificationParams(uri=own, _meta=meta)
+                    await _tell(ctx, ResourceUpdatedNotification(params=updated))
         return SubscriptionsListenResult(_meta=meta)
 
     async def prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -189,6 +205,18 @@ class Listening:
 
 def _access(ctx: Context) -> Access:
     return access_of(getattr(ctx.request, "scope", {}))
+
+
+def _events_wanted(wanted: SubscriptionFilter) -> bool:
+    """Whether changes of `events/list` are asked for. Raises `MCPError` for what is neither true nor false."""
+    given = (wanted.model_extra or {}).get(EVENTS_WANTED)
+    if not isinstance(given, bool | None):
+        raise invalid(f"notifications: {EVENTS_WANTED} must be true or false")
+    return given is True
+
+
+async def _tell(ctx: Context, notification: Any) -> None:
+    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
 
 
 def _unknown() -> Exception:

@@ -17,6 +17,7 @@ from attend.api.auth import Right, access_of
 from attend.api.body import Flight, read_body
 from attend.api.events import Events
 from attend.api.listen import Listening
+from attend.api.lists import Lists
 from attend.api.offer import Offer
 from attend.api.rate import Rates
 from attend.api.reminders import Reminders
@@ -47,8 +48,9 @@ class Endpoint:
     ) -> None:
         self._settings = settings
         self._flight = flight
+        events = Events(app, settings, stopping)
         tools = Tools(_offers(app, settings, stopping, rates))
-        listening = Listening(app, settings, stopping)
+        listening = Listening(app, settings, stopping, Lists(events, tools))
         server: Server[Any] = Server(
             "attend",
             version=__version__,
@@ -62,7 +64,7 @@ class Endpoint:
             on_list_prompts=listening.prompts,
             on_get_prompt=listening.prompt,
         )
-        Events(app, settings, stopping).install(server)
+        events.install(server)
         server.middleware.append(_advertise)
         # Stateless, so that any process of a fleet answers any request; Host and Origin are the gate's to check.
         self._app = server.streamable_http_app(

@@ -11,7 +11,7 @@ import msgspec
 from mcp.server.context import HandlerResult, ServerRequestContext
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from attend.api.auth import Access, Right, access_of
+from attend.api.auth import Access, Principal, Right, access_of
 from attend.api.faults import Faults, invalid, unavailable
 from attend.api.schema import read_arguments
 from attend.api.verify import Verifier
@@ -75,10 +75,9 @@ class Subscribing:
         self._store = app.store.subscriptions
         self._verifier = Verifier(app, faults)
 
-    def modes(self, ctx: Context) -> list[str]:
-        """How the event type is delivered to who asks."""
-        known = _access(ctx).principal.known
-        return ["poll", "push", *([MODE] if known and self._rules.offered else [])]
+    def modes(self, principal: Principal) -> list[str]:
+        """How the event type is delivered to a principal."""
+        return ["poll", "push", *([MODE] if principal.known and self._rules.offered else [])]
 
     async def subscribe(self, ctx: Context, request: SubscribeRequest) -> HandlerResult:
         """Make a subscription, or refresh the one that has the same principal, URL, event and arguments."""

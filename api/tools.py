@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -14,9 +15,10 @@ from mcp_types import (
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
+    Tool,
 )
 
-from attend.api.auth import Access, access_of
+from attend.api.auth import Access, Principal, access_of
 from attend.api.faults import invalid, unavailable
 from attend.api.offer import Offer
 from attend.api.schema import read_arguments
@@ -33,10 +35,11 @@ class Tools:
 
     async def list(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """`tools/list`."""
-        access = _access(ctx)
-        return ListToolsResult(
-            tools=[offer.tool for offer in self._offers.values() if access.holds(offer.right)]
-        )
+        return ListToolsResult(tools=self.offered(_access(ctx).now()))
+
+    def offered(self, principal: Principal) -> builtins.list[Tool]:
+        """The tools that a principal has the right for."""
+        return [offer.tool for offer in self._offers.values() if principal.may(offer.right)]
 
     async def call(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         """`tools/call`. What a model can put right comes back as a result with `isError`."""

@@ -38,7 +38,7 @@ async def client(served: Serve) -> AsyncGenerator[Wire]:
 
 async def test_both_spellings_of_the_capability_are_advertised(client: Wire) -> None:
     result = await client.result("server/discover")
-    assert result["capabilities"]["extensions"][EXTENSION] == {"listChanged": False}
+    assert result["capabilities"]["extensions"][EXTENSION] == {"listChanged": True}
     assert result["capabilities"]["events"] == {}
     assert "logging" not in result["capabilities"]
     assert result["_meta"][f"{META}serverInfo"]["name"] == "attend"

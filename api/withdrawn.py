@@ -49,23 +49,33 @@ async def _look(app: Attend, principals: Principals, changed: asyncio.Event) -> 
 
 
 async def end_withdrawn(app: Attend, principals: Principals) -> None:
-    """Mark those whose owner may no longer read what they were made for; a worker tells their endpoints."""
-    store, rules = app.store.subscriptions, app.webhooks
-    found = await store.wants(-1)
+    """Mark those whose owner may no longer read what they were made for; a worker tells their endpoints.
+
+    One that cannot be read is passed by, since nobody delivers to it either.
+    """
+    found = await app.store.subscriptions.wants(-1)
     for id in () if found is None else found.wants:
-        while (kept := await store.get(id)) is not None:
-            subscription = decoded(kept.record)
-            if subscription.ended or principals.reads(subscription.owner.name, subscription.owner.scopes):
-                break
-            now = app.clock.now()
-            ended = msgspec.structs.replace(subscription, ended=True, suspended_at=None)
-            change = Change(
-                id=id,
-                expected=kept.version,
-                version=secrets.token_hex(8),
-                record=encoded(ended),
-                owner=subscription.owner.name,
-                at=now,
-                due_at=now,
-            )
-            await store.put(change, rules.each, rules.total)
+        try:
+            await _end_withdrawn(app, principals, id)
+        except msgspec.MsgspecError as error:
+            logger.error("subscription %s cannot be read: %s", id, error)
+
+
+async def _end_withdrawn(app: Attend, principals: Principals, id: str) -> None:
+    store, rules = app.store.subscriptions, app.webhooks
+    while (kept := await store.get(id)) is not None:
+        subscription = decoded(kept.record)
+        if subscription.ended or principals.reads(subscription.owner.name, subscription.owner.scopes):
+            break
+        now = app.clock.now()
+        ended = msgspec.structs.replace(subscription, ended=True, suspended_at=None)
+        change = Change(
+            id=id,
+            expected=kept.version,
+            version=secrets.token_hex(8),
+            record=encoded(ended),
+            owner=subscription.owner.name,
+            at=now,
+            due_at=now,
+        )
+        await store.put(change, rules.each, rules.total)

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from attend.api.withdrawn import end_withdrawn
 from attend.principal import Principal, Right, block, hash_of
+from attend.principals import Principals
 from attend.store.base import ScopeStore
 from attend.store.memory import MemoryStore
+from attend.store.subscriptions import Change, Outcome
+from attend.webhooks.courier import decoded
 from tests.api.rows import decide, decide_many
 from tests.api.wire import EVENT, wire
 from tests.webhooks.conftest import TOKEN, Deliver
@@ -207,6 +211,26 @@ async def test_a_right_withdrawn_ends_what_was_subscribed_by_it(
             wanted = await decide(subscriber.app.store, "shop/a")
             await until(lambda: wanted in receiver.events)
             assert len(receiver.events) == 2
+
+
+async def test_one_that_cannot_be_read_keeps_no_other_alive(
+    delivering: Deliver, receiver: Receiver, tmp_path: Path
+) -> None:
+    file = tmp_path / "principals.toml"
+    file.write_text(block(Principal("ann", frozenset({Right.READ}), hash=hash_of(b"another token"))))
+    async with delivering(run=False) as subscriber:
+        store = subscriber.app.store.subscriptions
+        first, second = [(await subscriber.subscribe(f"{receiver.url}/{n}"))["id"] for n in range(2)]
+        kept = await store.get(first)
+        assert kept is not None
+        other = Change(
+            id=first, expected=kept.version, version="x", record=b"another version's", owner="token", at=1
+        )
+        assert await store.put(other, 100, 100) is Outcome.OK
+        await end_withdrawn(subscriber.app, Principals(None, str(file)))
+        kept = await store.get(second)
+        assert kept is not None
+        assert decoded(kept.record).ended
 
 
 async def test_a_subscription_outlives_who_took_it(delivering: Deliver, receiver: Receiver) -> None:

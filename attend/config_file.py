@@ -53,7 +53,7 @@ def read_file(path: str) -> File:
         text = Path(path).expanduser().read_bytes().decode("utf-8-sig")
         content = tomllib.loads(text)
     except OSError as error:
-        return File(problems=(f"{shown}: {error.strerror}; give --config a file that can be read",))
+        return File(problems=(f"{shown}: {error.strerror}; name a file that can be read",))
     except UnicodeDecodeError:
         return File(problems=(f"{shown}: it is not UTF-8",))
     except (tomllib.TOMLDecodeError, RecursionError) as error:

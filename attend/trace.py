@@ -87,7 +87,7 @@ _SENTENCES: dict[type[Trace], str] = {
     StoreLost: "the store does not answer",
     StoreBack: "the store answers again",
     SourceFailed: "a source failed, it is run again",
-    core.DeadLettered: "a window became a dead letter, see attend dead",
+    core.DeadLettered: "a dead letter: no judge or sink could take it, see attend dead",
     core.DecidedByRule: "the judge is down, a window was decided by rule",
 }
 

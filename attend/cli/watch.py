@@ -132,7 +132,7 @@ class Cap:
             return
         over, self._over = self._over, 0
         more = "decision" if over == 1 else "decisions"
-        self._put(f"{over} more {more} meanwhile; call attend_wait to read them")
+        self._put(f"{over} more {more} meanwhile; attend tail --since 5m shows them")
 
 
 def _write(line: str) -> None:

@@ -37,7 +37,7 @@ async def test_a_cap_lets_so_many_through_and_counts_the_rest() -> None:
         cap.take(f"line {n}")
     assert lines.all == ["line 0", "line 1"]
     assert [await lines.next() for _ in range(3)][2] == (
-        "8 more decisions meanwhile; call attend_wait to read them"
+        "8 more decisions meanwhile; attend tail --since 5m shows them"
     )
     cap.take("one more")
     await asyncio.sleep(0.05)

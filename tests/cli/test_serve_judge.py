@@ -116,7 +116,7 @@ async def test_a_judge_that_is_away_is_stood_in_for_by_rule(tmp_path: Path) -> N
     async with serving(tmp_path / "log", "--config", str(file)) as service:
         decision = await first_decision(service)
     assert (decision["route"], decision["degraded"]) == ("interrupt", True)
-    assert "DecidedByRule" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert "decided by rule" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
 def test_what_is_wrong_is_said_before_anything_starts(tmp_path: Path) -> None:

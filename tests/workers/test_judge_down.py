@@ -52,7 +52,7 @@ async def test_a_server_that_is_away_is_stood_in_for(
     state = await app.engine.state("urgent")
     assert state is not None
     assert state.dead == ()
-    await until(lambda: "DecidedByRule" in crew.log)
+    await until(lambda: "decided by rule" in crew.log)
     assert "is db-2 all right?" not in crew.log
 
 

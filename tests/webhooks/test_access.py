@@ -233,6 +233,17 @@ async def test_one_that_cannot_be_read_keeps_no_other_alive(
         assert decoded(kept.record).ended
 
 
+async def test_one_of_a_newer_version_stops_no_other(delivering: Deliver, receiver: Receiver) -> None:
+    async with delivering() as subscriber:
+        newer = Change(
+            id="sub_newer", expected="", version="x", record=b"r", owner="o", at=1, wants=b"w", due=False
+        )
+        assert await subscriber.app.store.subscriptions.put(newer, 100, 100) is Outcome.OK
+        await subscriber.subscribe(receiver.url)
+        wanted = await decide(subscriber.app.store, "ops/a")
+        await until(lambda: receiver.events == [wanted])
+
+
 async def test_a_subscription_outlives_who_took_it(delivering: Deliver, receiver: Receiver) -> None:
     store = MemoryStore()
     async with delivering(store) as subscriber:

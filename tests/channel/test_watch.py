@@ -53,7 +53,7 @@ async def test_a_minute_later_there_is_room_again() -> None:
     cap.take("second")
     assert lines.all == ["first"]
     assert await lines.next() == "first"
-    assert await lines.next() == "1 more decision meanwhile; call attend_wait to read them"
+    assert await lines.next() == "1 more decision meanwhile; attend tail --since 5m shows them"
     await asyncio.sleep(0.25)
     cap.take("third")
     assert await lines.next() == "third"

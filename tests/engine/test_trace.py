@@ -20,7 +20,7 @@ def test_traces_are_logged_in_words_with_their_fields_as_pairs(caplog: pytest.Lo
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
         (
             "WARNING",
-            "a window became a dead letter, see attend dead: scope=ops/db letter=dead-1 stage=judge message="
+            "a dead letter: no judge or sink could take it, see attend dead: scope=ops/db letter=dead-1 stage=judge message="
             + r'"it said \"no\"\nand \u001b[31m left" starts=4',
         ),
         ("WARNING", 'the store does not answer: message="Connection refused"'),

@@ -86,7 +86,7 @@ async def test_by_default_it_is_a_dead_letter(new_crew: NewCrew, producer: Produ
         crew.start()
         app = producer()
         await app.push("s", [{"name": "u"}])
-        await until(lambda: "DeadLettered" in crew.log)
+        await until(lambda: "a dead letter" in crew.log)
         assert len(fake.requests) == 4
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from attend.core.types import window_id
 from tests.rig.fleet import Fleet
 from tests.rig.reader import reader, until
-from tests.rig.service import post
+from tests.rig.service import post, post_to_any
 from tests.rig.streams import machine_log
 from tests.servers import Server
 
@@ -39,21 +38,6 @@ def fleet(new_server: Callable[..., Server], tmp_path: Path) -> Iterator[Fleet]:
         yield made
     finally:
         made.stop()
-
-
-def post_to_any(urls: list[str], lines: list[bytes], turn: int) -> None:
-    """Post one body until either API has taken all of it."""
-    for url in itertools.islice(itertools.cycle(urls), turn % 2, None):
-        try:
-            answer = httpx.post(f"{url}/v1/ingest", content=b"\n".join(lines), timeout=20)
-        except httpx.TransportError:
-            continue
-        if answer.status_code == 200:
-            reply = answer.json()
-            assert reply["rejected"] == []
-            assert reply["accepted"] + reply["duplicates"] == len(lines)
-            return
-        assert answer.status_code in (429, 503), answer.text
 
 
 async def read_from_any(fleet: Fleet, cursor: str, seen: list[dict[str, Any]]) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import httpx
 import pytest
 
 from attend import Attend
@@ -20,7 +19,7 @@ from tests.rig.fleet import Fleet
 from tests.rig.service import post
 from tests.servers import Server
 from tests.webhooks.receiver import SECRET, Post, Receiver, until
-from tests.webhooks.subscriber import params
+from tests.webhooks.subscriber import subscribed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
 
@@ -48,19 +47,6 @@ def fleet(server: Server, tmp_path: Path) -> Iterator[Fleet]:
     yield made
     for member in (*made.apis, *made.workers):
         member.kill()
-
-
-async def subscribed(fleet: Fleet, url: str, secret: str, scope: str) -> dict[str, object]:
-    """Subscribe at whichever API answers."""
-    for turn in range(100):
-        try:
-            async with wire(fleet.urls[turn % 2], TOKEN) as client:
-                return await client.result(
-                    "events/subscribe", params(url, secret, arguments={"scopePrefix": scope})
-                )
-        except (httpx.HTTPError, KeyError):  # It was killed, or the server was away.
-            await anyio.sleep(0.2)
-    raise AssertionError("nobody took the subscription")
 
 
 async def settled(store: RedisStore) -> int:
@@ -94,7 +80,7 @@ async def test_every_decision_arrives_through_kills_and_restarts(
 
     receivers = {scope: new_receiver(moody) for scope in ("a", "b")}
     ids = {
-        scope: (await subscribed(fleet, receiver.url, SECRET, scope))["id"]
+        scope: (await subscribed(fleet.urls, TOKEN, receiver.url, scope))["id"]
         for scope, receiver in receivers.items()
     }
     assert len(set(ids.values())) == 2
@@ -112,7 +98,7 @@ async def test_every_decision_arrives_through_kills_and_restarts(
             if turn in (2, 5):
                 await anyio.to_thread.run_sync(server.restart)
             # Who refreshes meanwhile gets the same one.
-            again = await subscribed(fleet, receivers["a"].url, SECRET, "a")
+            again = await subscribed(fleet.urls, TOKEN, receivers["a"].url, "a")
             assert again["id"] == ids["a"]
 
     wanted: dict[str, set[str]] = {"a": set(), "b": set()}

@@ -40,6 +40,29 @@ INSTRUCTIONS = (
 )
 
 
+def mcp_server(app: Attend, settings: ApiSettings, stopping: Stopping, rates: Rates) -> Server[Any]:
+    """The server of the events, tools and resources of an app, for any transport."""
+    events = Events(app, settings, stopping)
+    tools = Tools(_offers(app, settings, stopping, rates))
+    listening = Listening(app, settings, stopping, Lists(events, tools))
+    server: Server[Any] = Server(
+        "attend",
+        version=__version__,
+        title="attend",
+        instructions=INSTRUCTIONS,
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
+        on_list_resources=listening.list,
+        on_read_resource=listening.read,
+        on_subscriptions_listen=listening.listen,
+        on_list_prompts=listening.prompts,
+        on_get_prompt=listening.prompt,
+    )
+    events.install(server)
+    server.middleware.append(_advertise)
+    return server
+
+
 class Endpoint:
     """`/mcp`: answers POST by the SDK, and everything else with 405, as no stream is offered on GET."""
 
@@ -48,24 +71,7 @@ class Endpoint:
     ) -> None:
         self._settings = settings
         self._flight = flight
-        events = Events(app, settings, stopping)
-        tools = Tools(_offers(app, settings, stopping, rates))
-        listening = Listening(app, settings, stopping, Lists(events, tools))
-        server: Server[Any] = Server(
-            "attend",
-            version=__version__,
-            title="attend",
-            instructions=INSTRUCTIONS,
-            on_list_tools=tools.list,
-            on_call_tool=tools.call,
-            on_list_resources=listening.list,
-            on_read_resource=listening.read,
-            on_subscriptions_listen=listening.listen,
-            on_list_prompts=listening.prompts,
-            on_get_prompt=listening.prompt,
-        )
-        events.install(server)
-        server.middleware.append(_advertise)
+        server = mcp_server(app, settings, stopping, rates)
         # Stateless, so that any process of a fleet answers any request; Host and Origin are the gate's to check.
         self._app = server.streamable_http_app(
             streamable_http_path="/",

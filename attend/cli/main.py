@@ -23,7 +23,7 @@ from attend.version import __version__
 
 _ONE_MACHINE = {"data", "workers"}
 _WORK = {"concurrency", "sources"}
-_WIRE = {
+_HTTP = {
     *(
         "host",
         "port",
@@ -35,15 +35,22 @@ _WIRE = {
         "max_line",
         "body_deadline_ms",
     ),
-    *("max_in_flight_bytes", "max_in_flight_requests", "heartbeat_ms", "poll_ms"),
-    *("rate", "stream_credits", "stream_idle_ms", "audit_rows", "ack_after_ms", "ack_times"),
-    *("max_listeners", "max_listeners_per_token", "mcp_errors", "max_subscriptions"),
+    *("max_in_flight_bytes", "max_in_flight_requests", "stream_credits", "stream_idle_ms", "audit_rows"),
+    *("max_listeners_per_token", "max_subscriptions"),
+}
+_WIRE = {
+    *_HTTP,
+    *("heartbeat_ms", "poll_ms", "rate", "ack_after_ms", "ack_times", "max_listeners", "mcp_errors"),
 }
 _ALL = {each.name for each in OPTIONS}
 
 COMMANDS: dict[str, tuple[str, set[str]]] = {
     "serve": ("the API, workers and a database server of its own, in one command", _ALL),
     "api": ("the API alone, on a server of yours", _ALL - _ONE_MACHINE - _WORK),
+    "mcp": (
+        "the MCP server on standard input and output, on a server of yours",
+        _ALL - _ONE_MACHINE - _WORK - _HTTP,
+    ),
     "worker": ("one worker alone, on a server of yours", _ALL - _ONE_MACHINE - _WIRE),
     "demo": ("a short story with a real server, and what an agent hears of it", set()),
 }
@@ -158,6 +165,11 @@ def _run(command: str, settings: Settings) -> int:
         from attend.api.process import run_api
 
         run_api(settings)
+        return 0
+    if command == "mcp":
+        from attend.api.stdio import run_stdio
+
+        run_stdio(settings)
         return 0
     from attend.cli.crew import tell_ready
     from attend.workers import run_worker

@@ -245,6 +245,7 @@ def test_a_token_is_in_no_command_line(serve: Callable[..., Service]) -> None:
         (["serve", "--judge", "json:no_such_judge"], 1),
         (["worker"], 1),
         (["api", "--store", "memory"], 1),
+        (["mcp"], 1),
         (["serve", "--bogus"], 1),
         (["worker", "--store", "redis://h", "--port", "1"], 1),
         ([], 1),
@@ -266,7 +267,7 @@ def test_a_slip_in_a_flag_is_answered_with_what_was_meant() -> None:
 
 def test_version_and_help() -> None:
     assert attend("--version").stdout == "attend 0.1.0\n"
-    for command in ("serve", "api", "worker", "demo"):
+    for command in ("serve", "api", "mcp", "worker", "demo"):
         result = attend(command, "--help")
         assert result.returncode == 0
     assert "[ATTEND_ACT_THRESHOLD]" in attend("serve", "--help").stdout

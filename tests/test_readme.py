@@ -50,5 +50,5 @@ def test_every_example_runs_and_hears_something(name: str, tmp_path: Path) -> No
 
 def test_the_first_two_commands_stand_alone_on_their_lines() -> None:
     assert SHELL[0].strip().endswith("/attend demo")
-    assert SHELL[1].strip().endswith("/pytest")
+    assert SHELL[1].strip().endswith("/pytest -n auto --dist loadfile")
     assert all(len(block.strip().splitlines()) == 1 for block in SHELL[:2])

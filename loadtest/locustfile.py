@@ -200,7 +200,7 @@ def _settle(host: str) -> list[str]:
     while time.monotonic() < end:
         page = _page(host, cursor)
         if page["truncated"]:
-            return ["the log was trimmed meanwhile: raise --retain-rows, or run for a shorter time"]
+            return ["the log was trimmed meanwhile: raise --retain, or run for a shorter time"]
         cursor = page["cursor"]
         for event in page["events"]:
             ACCOUNT.decide(event["data"])

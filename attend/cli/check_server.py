@@ -121,7 +121,7 @@ def _memory(facts: ServerFacts) -> Finding:
         return problem(
             "memory",
             f"{text}: it is about to refuse writes",
-            "raise maxmemory, or keep less: --retain-rows, --forget-ms",
+            "raise maxmemory, or keep less: --retain, --forget-ms",
         )
     return ok("memory", text)
 

@@ -202,11 +202,10 @@ class Inspector:
 
     async def clear(self, scope: str, window_id: str) -> None:
         """Delete everything under the prefix, which held one scope and one window."""
-        keys = self.keys
+        keys, news = self.keys, self.keys.news
         own = (keys.scope(scope), keys.tail(scope), keys.window(window_id))
-        await self._link.call(
-            "DEL", *own, keys.scopes, keys.log, keys.meta, keys.rules, *keys.dues, *keys.wakes
-        )
+        shared = (keys.scopes, keys.dead, keys.log, keys.meta, keys.rules, *keys.dues, *keys.wakes)
+        await self._link.call("DEL", *own, *shared, news.meta, news.log, news.open)
 
 
 def _pages(names: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -216,7 +216,7 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_store_at_work_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
     data, file = str(tmp_path / "data"), tmp_path / "f"
-    flags = ("--data", data, "--port", "0", "--sink", "log", "--retain-rows", "100", "--kinds", KINDS)
+    flags = ("--data", data, "--port", "0", "--sink", "log", "--retain", "100", "--kinds", KINDS)
     file.write_bytes(
         b"".join(line(f"s/{n % 900}", f"e{n}", ("look", "user.said")[n % 2]) for n in range(30_000))
     )
